@@ -1,0 +1,55 @@
+"""The errors of kvlab: each names the argument, the value and the rule, in one line.
+
+Every one of them is also a `ValueError`, so code that knows nothing of kvlab can catch it.
+"""
+
+
+class KvlabError(ValueError):
+    """The base of every error that kvlab raises on purpose."""
+
+
+class InvalidArgument(KvlabError):
+    """An argument breaks a rule.
+
+    >>> raise InvalidArgument("max_new_tokens", 0, "must be 1 or more")
+    Traceback (most recent call last):
+    kvlab.errors.InvalidArgument: max_new_tokens=0: must be 1 or more
+    """
+
+    def __init__(self, argument: str, value: object, rule: str) -> None:
+        self.argument, self.value, self.rule = argument, value, rule
+        super().__init__(f"{argument}={shorten(value)}: {rule}")
+
+
+class CacheFull(KvlabError):
+    """A cache of fixed size has no room for the tokens offered; it is left unchanged."""
+
+
+class CacheInUse(KvlabError):
+    """A cache that already holds tokens was offered for a new prompt."""
+
+
+class ModelUnavailable(KvlabError):
+    """A model is not on this machine and cannot be had now; the message says what to do."""
+
+
+class NotVerified(KvlabError):
+    """A file does not have the size or the hash that it should have."""
+
+
+class UnsafeCheckpoint(KvlabError):
+    """A checkpoint would run code when read (pickle, remote code); kvlab refuses it."""
+
+
+class Unsupported(KvlabError, NotImplementedError):
+    """A cache or model cannot do this; the message says why."""
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """Return `repr(value)`, cut to `limit` characters so that an error stays one line.
+
+    >>> shorten("x" * 100, limit=10)
+    "'xxxxxxxxx..."
+    """
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= limit else text[:limit] + "..."
