@@ -1,0 +1,200 @@
+"""The one file that knows transformers' own cache names; they moved four times in a year.
+
+Three parts: the two base classes that let our caches run inside transformers' models, the calls
+that hand a cache to such a model, and transformers' own caches. No storage idea of ours is here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from transformers import cache_utils
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from kvlab.errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+LAYER_METHODS = frozenset(
+    ["lazy_initialization", "update", "get_mask_sizes", "get_seq_length", "get_max_length"]
+)
+TRANSFORMERS_CACHES = ("dynamic", "static", "fp8")
+
+
+def layer_protocol_difference() -> str:
+    """Return one sentence saying how this transformers differs from what kvlab expects, or "".
+
+    >>> layer_protocol_difference()
+    ''
+    """
+    wanted = set(CacheLayerMixin.__abstractmethods__)
+    if wanted == LAYER_METHODS:
+        return ""
+    added, gone = sorted(wanted - LAYER_METHODS), sorted(LAYER_METHODS - wanted)
+    return (
+        "transformers asks other methods of a cache layer than kvlab was written for"
+        f" (new: {', '.join(added) or 'none'}; gone: {', '.join(gone) or 'none'});"
+        " install the transformers version that requirements.txt names"
+    )
+
+
+class LayerAdapter(CacheLayerMixin):
+    """Translate the names transformers calls on a layer into the names of `KVLayer`."""
+
+    is_sliding = False
+    is_compileable = False
+    is_croppable = False  # newer transformers ask: does truncate_to leave no trace?
+
+    def get_max_length(self) -> int:
+        """Return the capacity in tokens, or -1 where there is none."""
+        return -1 if self.capacity is None else self.capacity
+
+    def crop(self, tokens_to_remove: int) -> None:
+        """Drop tokens from the end; transformers passes their number as 0 or below."""
+        self.truncate_to(self.get_seq_length() - tokens_dropped(tokens_to_remove))
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """Reorder the batch for beam search."""
+        self.batch_select_indices(beam_idx)
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        """Repeat each sequence of the batch `repeats` times, copies side by side."""
+        if self.is_initialized:
+            self.select_rows(torch.arange(self.batch_size).repeat_interleave(repeats))
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        """Keep these sequences of the batch, in this order."""
+        if self.is_initialized:
+            self.select_rows(indices)
+
+    def offload(self) -> None:
+        """Refuse: this storage stays on its device."""
+        raise Unsupported(f"{type(self).__name__} cannot be offloaded")
+
+    prefetch = offload
+
+
+class CacheAdapter(Cache):
+    """transformers' list of layers, with its `crop` led to `truncate_to`."""
+
+    def crop(self, tokens_to_remove: int) -> None:
+        """Drop tokens from the end; transformers passes their number as 0 or below."""
+        self.truncate_to(int(self.get_seq_length()) - tokens_dropped(tokens_to_remove))
+
+
+def tokens_dropped(tokens_to_remove: int | Tensor) -> int:
+    """Return how many tokens transformers wants gone: it says so with a number below 0.
+
+    Some versions say it with a 0-d tensor; a length shared by layers must not become one.
+
+    >>> tokens_dropped(-3)
+    3
+    """
+    if tokens_to_remove > 0:
+        raise InvalidArgument("tokens_to_remove", tokens_to_remove, "must be 0 or below")
+    return -int(tokens_to_remove)
+
+
+# -- handing a cache to a transformers model ---------------------------------------------
+
+
+def cache_keyword(model: PreTrainedModel) -> str:
+    """Return the keyword by which this model takes its cache.
+
+    It is `cache` since transformers 5.24 and was `past_key_values` before.
+    """
+    parameters = inspect.signature(model.forward).parameters
+    return "cache" if "cache" in parameters else "past_key_values"
+
+
+def call_model(
+    model: PreTrainedModel, input_ids: Tensor, *, cache: Cache | None = None, **options: object
+) -> tuple[Tensor, Cache | None]:
+    """Run one forward pass of a transformers model; return (logits, cache).
+
+    `input_ids` is (batch, q_len), the logits are (batch, q_len, vocab_size).
+    Without a cache nothing is remembered.
+    """
+    keyword = cache_keyword(model)
+    options |= {keyword: cache, "use_cache": cache is not None}
+    return model(input_ids, **options).logits, cache
+
+
+def generate_with(
+    model: PreTrainedModel,
+    input_ids: Tensor,
+    *,
+    max_new_tokens: int,
+    cache: Cache | None = None,
+    seed: int | None = None,
+    **options: object,
+) -> Tensor:
+    """Let transformers' `generate` write with this cache; return prompt and new tokens.
+
+    Shape (batch, prompt + new). Greedy unless `options` say otherwise: `do_sample=True`,
+    `num_beams=3`, `attention_mask=...`. `seed` fixes the sampling and is forgotten afterwards.
+    """
+    settings: dict[str, object] = {"do_sample": False, "pad_token_id": 0, "use_cache": False}
+    settings["attention_mask"] = torch.ones_like(input_ids)
+    if cache is not None:
+        settings |= {cache_keyword(model): cache, "use_cache": True}
+    with torch.random.fork_rng(enabled=seed is not None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        return model.generate(input_ids, max_new_tokens=max_new_tokens, **settings | options)
+
+
+# -- transformers' own caches ------------------------------------------------------------
+
+
+def transformers_cache(kind: str, *, num_layers: int, capacity: int | None = None) -> Cache:
+    """Return one of transformers' caches: "dynamic", "static" (needs `capacity`) or "fp8".
+
+    >>> len(transformers_cache("static", num_layers=2, capacity=8).layers)
+    2
+    """
+    from transformers import LlamaConfig
+
+    if kind not in TRANSFORMERS_CACHES:
+        raise InvalidArgument("kind", kind, f"must be one of {', '.join(TRANSFORMERS_CACHES)}")
+    config = LlamaConfig(num_hidden_layers=num_layers)
+    if kind == "dynamic":
+        return cache_utils.DynamicCache(config=config)
+    if kind == "static":
+        if capacity is None:
+            raise InvalidArgument("capacity", capacity, "a static cache needs its size in tokens")
+        return cache_utils.StaticCache(config=config, max_cache_len=capacity)
+    if not hasattr(cache_utils, "Fp8QuantizedLayer"):
+        raise Unsupported("this transformers has no FP8 cache layer; 5.22 and later have")
+    return cache_utils.QuantizedCache(backend="fp8", config=config)
+
+
+def can_crop(cache: Cache) -> bool:
+    """Return whether a cache can drop its last tokens and be as if they had never come.
+
+    transformers' static layers learned it after 5.15, its quantised layers cannot.
+    """
+    every_layer_can = all(hasattr(layer, "crop") for layer in cache.layers)
+    return every_layer_can and getattr(cache, "is_croppable", True)
+
+
+def is_restorable(layer: object) -> bool:
+    """Return whether a stock layer can be put back without having copied its tensors.
+
+    It can where old tensors are replaced, or written only past the tokens held.
+    """
+    if isinstance(layer, cache_utils.LinearAttentionCacheLayerMixin):
+        return False
+    return isinstance(layer, cache_utils.DynamicLayer) or type(layer) is cache_utils.StaticLayer
+
+
+def fraction_filled(layer: object) -> tuple[int, int]:
+    """Return (tokens held, tokens allocated) of a stock layer with a fixed buffer, else (1, 1)."""
+    if not isinstance(layer, cache_utils.StaticLayer) or not layer.is_initialized:
+        return 1, 1
+    allocated = layer.keys.shape[-2]
+    return min(int(layer.get_seq_length()), allocated), allocated

@@ -1,0 +1,132 @@
+"""Train a tiny Llama on the retrieval language, from nothing to a folder that loads anywhere.
+
+The result is a folder in Hugging Face's format with the log of its training. A run that was
+killed goes on from its last checkpoint and ends with the same weights.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kvlab.arithmetic.checks import whole_number
+from kvlab.errors import InvalidArgument
+from kvlab.model.llama import Llama
+from kvlab.model.retrieval import recall
+from kvlab.model.retrieval_tokenizer import save_tokenizer
+from kvlab.model.retrieval_words import BOS_ID, PAD_ID
+from kvlab.model.train_loop import Watch, run_steps
+from kvlab.model.train_plan import CURRICULUM, TrainSettings
+from kvlab.model.train_state import (
+    CHECKPOINT,
+    TrainState,
+    check_same_run,
+    write_safetensors,
+    write_text,
+)
+
+LOG_FILE = "training_log.json"
+MEASURED_LENGTHS = (512, 1024, 2048, 4096)
+MEASURED_SEQUENCES = 64
+
+
+def train(
+    settings: TrainSettings,
+    folder: Path,
+    *,
+    checkpoint_every: int = 25,
+    lengths: tuple[int, ...] = MEASURED_LENGTHS,
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Train, or go on where a killed run stopped, and return the log's `result`.
+
+    Writes config.json, model.safetensors, the tokenizer and training_log.json to `folder`, and
+    removes the checkpoint at the end. Raises `InvalidArgument` for a folder that holds a finished
+    model or a checkpoint of other settings.
+    """
+    whole_number("checkpoint_every", checkpoint_every)
+    state = open_run(settings, folder)
+    run_steps(state, folder, checkpoint_every=checkpoint_every, watch=watch)
+    state.save(folder)
+    result = measure(state, lengths)
+    export(state, folder, result)
+    (folder / CHECKPOINT).unlink()
+    return result
+
+
+def open_run(settings: TrainSettings, folder: Path) -> TrainState:
+    """Return a new run, or the one whose checkpoint lies in `folder`."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidArgument("out", str(folder), "is not a folder")
+    if (folder / CHECKPOINT).is_file():
+        state = TrainState.load(folder)
+        check_same_run(state, settings, folder)
+        return state
+    if (folder / "model.safetensors").exists():
+        raise InvalidArgument("out", str(folder), "holds a model already; give another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    return TrainState.new(settings)
+
+
+def measure(state: TrainState, lengths: tuple[int, ...] = MEASURED_LENGTHS) -> dict[str, Any]:
+    """Return what the run came to: recall per length on fresh sequences of 32 facts each."""
+    model = state.model.eval()
+    found = {
+        str(length): round(recall(model, seq_len=length, num_sequences=MEASURED_SEQUENCES), 4)
+        for length in lengths
+    }
+    return {
+        "recall": found,
+        "num_facts": 32,
+        "num_sequences": MEASURED_SEQUENCES,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "stages_passed": state.stage_index,
+        "num_stages": len(CURRICULUM),
+        "training_seconds": round(state.seconds, 1),
+        "torch": str(torch.__version__),
+    }
+
+
+def export(state: TrainState, folder: Path, result: Mapping[str, Any]) -> None:
+    """Write the model in Hugging Face's format, with its tokenizer and its log."""
+    save_tokenizer(folder, state.settings.model_config().max_seq_len)
+    config = json.dumps(hf_config(state.model), indent=2)
+    write_text(folder / "config.json", config + "\n")
+    write_text(folder / LOG_FILE, _log_text(state, result))
+    write_safetensors(folder / "model.safetensors", state.model.state_dict(), {"format": "pt"})
+
+
+def hf_config(model: Llama) -> dict[str, Any]:
+    """Return the `config.json` of a model of this trainer, in Hugging Face's names."""
+    config = model.config
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_hidden_layers": config.num_layers,
+        "num_attention_heads": config.num_heads,
+        "num_key_value_heads": config.num_kv_heads,
+        "head_dim": config.head_dim,
+        "hidden_act": "silu",
+        "rms_norm_eps": config.rms_norm_eps,
+        "rope_theta": 10000.0,
+        "max_position_embeddings": config.max_seq_len,
+        "tie_word_embeddings": False,
+        "attention_bias": False,
+        "mlp_bias": False,
+        "bos_token_id": BOS_ID,
+        "eos_token_id": None,
+        "pad_token_id": PAD_ID,
+        "torch_dtype": "float32",
+    }
+
+
+def _log_text(state: TrainState, result: Mapping[str, Any]) -> str:
+    """Return the log as JSON with one step to a line, so that it can be read and compared."""
+    rows = ",\n    ".join(json.dumps(row) for row in state.log)
+    head = {"settings": state.settings.to_dict(), "result": dict(result)}
+    return json.dumps(head, indent=2).removesuffix("\n}") + f',\n  "log": [\n    {rows}\n  ]\n}}\n'
