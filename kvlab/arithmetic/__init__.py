@@ -1,0 +1,40 @@
+"""Memory, work and time by exact arithmetic: whole numbers in, whole numbers out, no torch.
+
+Nothing is imported here, so that asking for one formula costs one file. The map of the room:
+
+**Units and checks.** `units` (GIB, GB, format_bytes), `checks` (whole_number).
+
+**A model as storage.**
+`reader.read_model(source, *, include_mtp=False, allow_hub=False) -> ModelStorage`: `source` is a
+dict, a path to a config.json or its folder, a name in the catalogue, or a hub id (`allow_hub`).
+`storage.ModelStorage`: name, model_type, layers, notes, num_heads, hidden_size, max_seq_len,
+weights_dtype, text_block; properties num_layers, groups, elements_per_token.
+`storage.LayerStorage`: index, kind (full, windowed, chunked, latent, shared, cross, state, none),
+num_kv_heads, k_dim, v_dim, window, index_elements, states; property elements_per_token.
+One layer of the model may own several of them (attention beside a state, self beside cross).
+`dtypes.cache_dtype(name) -> CacheDtype`: name, block, block_bytes; `.bytes_for(elements)`.
+
+The road of a config: `config_source` -> `text_block` -> `layer_types` (with `class_patterns`) ->
+`layer_blocks` -> `families` (with `latent_family`, `state_families`) -> `sharing` ->
+`unknown_types`; every field is read through `config_fields`.
+
+**Three accountings, in bytes.**
+`request.size_request(model, *, context, batch=1, cache_dtype="bf16", value_dtype=None, tp=1, pp=1,
+source_length=0) -> RequestSize`: bytes_per_token, bytes_per_token_per_rank, kv_bytes, state_bytes,
+cross_bytes, index_bytes, request_bytes, request_bytes_per_rank, reserved_bytes,
+reserved_bytes_per_rank, stages (one StageSize a pipeline stage), notes.
+`ranks.split_layers(model, pp)`, `ranks.heads_on_rank(heads, tp)`, `ranks.check_tp(model, tp)`.
+`accounting.accountings(model, *, context, batch=1, cache_type="bf16", ...) -> Accountings`: these
+two and the charges of vLLM and llama.cpp, side by side.
+`vllm_pages.vllm_layout(model, *, block_size=16, cache_dtype="bf16", tp=1, pp=1, stage=0) ->
+VllmLayout` (groups, page_bytes, block_bytes, block_size), then
+`.blocks_per_request(max_model_len, max_batched_tokens)`, `.capacity(budget_bytes, max_model_len,
+max_batched_tokens) -> VllmCapacity(num_blocks, tokens, concurrency)`.
+`llama_cpp.llama_cpp_bytes(model, *, context, sequences=1, cache_dtype, value_dtype, ubatch=512,
+swa_full=False) -> LlamaCppCache(kv_bytes, swa_bytes, state_bytes, cells, swa_cells)`.
+
+**Facts.** `catalogue` (load_models, find_model -> CatalogueRow, with `parameters`), `gpus`
+(load_gpus, find_gpu -> Gpu).
+
+**Dense Llamas.** `shapes` (ModelShape), `memory` (kv_bytes), `flops`, `flop_steps`.
+"""

@@ -1,0 +1,62 @@
+"""A guess is kept, shown beside the value, and never needed."""
+
+import pytest
+
+from kvlab.widgets import predict as module
+from kvlab.widgets.predict import predict, reveal
+
+
+@pytest.fixture(autouse=True)
+def nothing_asked(monkeypatch):
+    monkeypatch.setattr(module, "_GUESSES", {})
+    monkeypatch.setattr(module, "_ASKED", {})
+
+
+def test_a_guess_stands_beside_the_value():
+    asked = predict("How many bytes?", unit="KiB", key="bytes")
+    asked.controls["guess"].value = "128"
+    card = reveal("bytes", "320 KiB", remark="Count KV heads.")
+    assert card.label == "How many bytes? Your guess: 128 KiB. Computed: 320 KiB."
+    assert asked.numbers == {"guess": "128 KiB", "value": "320 KiB"}
+
+
+def test_everything_works_without_a_guess():
+    predict("How many?", unit="tokens", key="n")
+    assert "none made" in reveal("n", 12)
+    assert "12 tokens" in reveal("n", 12)
+    assert "Computed: 7" in reveal("never asked", 7).label
+
+
+def test_run_all_does_not_give_the_answer_away_before_the_guess():
+    asked = predict("How many?", key="n")
+    reveal("n", 12)
+    assert asked.numbers["value"] == "not shown yet"
+    asked.controls["guess"].value = "10"
+    assert asked.numbers["value"] == "12"
+
+
+def test_running_the_question_again_keeps_the_guess():
+    predict("How many?", unit="GiB", key="n").controls["guess"].value = "4"
+    again = predict("How many?", unit="GiB", key="n")
+    assert again.controls["guess"].value == "4"
+    assert again.guess == "4 GiB"
+
+
+def test_a_unit_that_was_typed_is_kept_and_an_empty_field_takes_the_guess_back():
+    asked = predict("How many?", unit="GiB", key="n")
+    asked.controls["guess"].value = "500 MB"
+    assert asked.guess == "500 MB"
+    asked.controls["guess"].value = "  "
+    assert asked.guess is None
+
+
+def test_guesses_under_other_keys_are_left_alone():
+    predict("a?", key="a").controls["guess"].value = "1"
+    assert predict("b?", key="b").guess is None
+
+
+def test_markup_in_a_guess_is_shown_and_never_run():
+    asked = predict("How many?", key="n")
+    asked.controls["guess"].value = "<img src=x onerror=alert(1)>" * 50
+    assert "<img" not in asked.picture.value
+    assert len(asked.guess) <= 80
