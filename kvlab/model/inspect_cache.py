@@ -105,3 +105,15 @@ def with_rows_of(cache: KVCache, other: KVCache, positions: Sequence[int]) -> KV
         for target, source in zip(mine.held(), theirs.held(), strict=True):
             target[:, :, rows] = source[:, :, rows]
     return mixed
+
+
+def finish_with(
+    loaded: "LoadedModel", cache: KVCache, other: KVCache, own_rows: Sequence[int], ids: Tensor
+) -> Tensor:
+    """Consume the last of `ids` over rows borrowed from `cache`; return logits, (1, vocab).
+
+    Only `own_rows` come from `other`, the cache of `ids` itself. Both caches stay as they are.
+    """
+    mixed = with_rows_of(cache, other, own_rows)
+    mixed.drop_last(1)
+    return prefill(loaded.model, ids[:, -1:], mixed)[:, -1]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kvlab.model.load import LoadedModel
 
 Run = tuple["KVCache", Tensor]
+NOISE = 1e-3
+"""Differences below this are rounding: equal distances reached by other angles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +32,16 @@ class LlamaMistake:
     logit_difference: float
     difference: CacheDifference
 
-    def broken(self, position: int, *, above: float = 1e-3) -> dict[str, int | None]:
-        """Return the first layer, counted from 1, of keys and values that differ there."""
-        return {
-            part: self.difference.first_layer(position, part, above=above)
-            for part in ("keys", "values")
-        }
+    @property
+    def breaks(self) -> dict[str, int | None]:
+        """The first layer, counted from 1, in which each part of the cache differs, else None."""
+        found: dict[str, int | None] = {}
+        for where, places in (("prompt", slice(None, -1)), ("new", slice(-1, None))):
+            for part in ("keys", "values"):
+                largest = getattr(self.difference, part)[:, places].max(axis=1)
+                (layers,) = (largest > NOISE).nonzero()
+                found[f"{where} {part}"] = int(layers[0]) + 1 if len(layers) else None
+        return found
 
 
 def wrong_offset(loaded: "LoadedModel", text: str) -> LlamaMistake:

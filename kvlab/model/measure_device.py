@@ -11,6 +11,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from kvlab.arithmetic.roofline import Device
 from kvlab.model.device import choose_device, choose_dtype, device_name
 
 DTYPES: tuple[torch.dtype, ...] = (
@@ -39,6 +40,14 @@ class DeviceSpeed:
         0.5
         """
         return num_bytes / self.bytes_per_second
+
+    def as_device(self) -> Device:
+        """Return the device of the roofline that these two rates make.
+
+        >>> DeviceSpeed("cpu", "float32", 20e9, 100e9).as_device().ridge
+        5.0
+        """
+        return Device(self.device, self.flops_per_second, self.bytes_per_second)
 
 
 def dtype_rows() -> list[list[str]]:

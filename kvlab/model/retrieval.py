@@ -103,6 +103,8 @@ def predicted_answers(
 
 def _new_cache(cache: str | MakeCache | None, num_layers: int, capacity: int) -> Any:
     if not isinstance(cache, str):
+        if cache is not None and not callable(cache):
+            raise InvalidArgument("cache", cache, "must be a name or a function that makes a cache")
         return None if cache is None else cache()
     from kvlab.cache import make_cache
 

@@ -21,6 +21,13 @@ class ToyMistake:
     right: ToyStep
     wrong: ToyStep
 
+    @property
+    def first_wrong(self) -> str:
+        """The first thing in the order of the step that came out wrong, as `ToyStep` names it."""
+        stages = ("embedding", "keys", "values", "visible", "weights", "output")
+        pairs = ((name, getattr(self.right, name), getattr(self.wrong, name)) for name in stages)
+        return next(name for name, right, wrong in pairs if not np.array_equal(right, wrong))
+
 
 def wrong_position_offset(letters: str = "ABCD", *, num_heads: int = 1) -> ToyMistake:
     """Count the new token's position from 0 again, forgetting the tokens in the cache.

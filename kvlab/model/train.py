@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
 from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument
@@ -47,12 +48,15 @@ def train(
     model or a checkpoint of other settings.
     """
     whole_number("checkpoint_every", checkpoint_every)
-    state = open_run(settings, folder)
-    run_steps(state, folder, checkpoint_every=checkpoint_every, watch=watch)
-    state.save(folder)
-    result = measure(state, lengths)
-    export(state, folder, result)
-    (folder / CHECKPOINT).unlink()
+    try:
+        state = open_run(settings, folder)
+        run_steps(state, folder, checkpoint_every=checkpoint_every, watch=watch)
+        state.save(folder)
+        result = measure(state, lengths)
+        export(state, folder, result)
+        (folder / CHECKPOINT).unlink()
+    except (OSError, SafetensorError) as error:
+        raise InvalidArgument("out", str(folder), f"can't be written ({error})") from None
     return result
 
 

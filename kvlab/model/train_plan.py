@@ -78,16 +78,21 @@ class TrainSettings:
             if field.type is int:
                 least = 0 if field.name == "seed" else 1
                 whole_number(field.name, getattr(self, field.name), minimum=least)
+        if self.seed >= 2**63:
+            raise InvalidArgument("seed", self.seed, "must be below 2**63")
         for name in ("learning_rate", "pass_recall"):
             if not 0 < getattr(self, name) <= 1:
                 raise InvalidArgument(name, getattr(self, name), "must be above 0 and at most 1")
+        self._check_heads()
+
+    def _check_heads(self) -> None:
         if self.hidden_size % self.num_heads:
             rule = f"must divide the hidden size, {self.hidden_size}"
             raise InvalidArgument("num_heads", self.num_heads, rule)
         if self.num_heads % self.num_kv_heads:
             rule = f"must divide the number of query heads, {self.num_heads}"
             raise InvalidArgument("num_kv_heads", self.num_kv_heads, rule)
-        self.model_config()
+        self.model_config()  # the model's own rules
 
     def model_config(self) -> LlamaConfig:
         """Return the shape of the model that is trained."""

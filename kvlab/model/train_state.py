@@ -41,12 +41,8 @@ class TrainState:
 
     @classmethod
     def new(cls, settings: TrainSettings) -> Self:
-        """Return the state before the first step: unit-variance embeddings, the rest 1/hidden."""
-        std = settings.hidden_size**-0.5
-        model = Llama(settings.model_config()).init_weights(settings.seed, std)
-        with torch.no_grad():
-            model.model.embed_tokens.weight.div_(std)
-        model = model.to(settings.device)
+        """Return the state before the first step."""
+        model = new_model(settings).to(settings.device)
         optimizer = torch.optim.AdamW(
             model.parameters(),
             lr=settings.learning_rate,
@@ -102,6 +98,21 @@ class TrainState:
                 self.optimizer.state[parameter] = {"step": torch.tensor(float(self.step)), **kept}
 
 
+@torch.no_grad()
+def new_model(settings: TrainSettings) -> Llama:
+    """Return first weights: variance 1/hidden_size, embeddings of variance 1 around one vector.
+
+    What all embeddings share is what lets a head look one position back whatever word stands
+    there. Without it such a head learns to know the names, and some names it never learns.
+    """
+    std = settings.hidden_size**-0.5
+    model = Llama(settings.model_config()).init_weights(settings.seed, std)
+    generator = torch.Generator("cpu").manual_seed(settings.seed + 1)
+    shared = torch.empty(settings.hidden_size).normal_(generator=generator)
+    model.model.embed_tokens.weight.div_(std).add_(shared)
+    return model
+
+
 def check_same_run(state: TrainState, settings: TrainSettings, folder: Path) -> None:
     """Refuse to go on with a checkpoint of other settings: the result would be neither's."""
     wanted, found = settings.to_dict(), state.settings.to_dict()
@@ -117,6 +128,7 @@ def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, 
     part = path.with_name(path.name + ".part")
     whole = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
     save_file(whole, part, metadata=header)
+    part.chmod(0o644)  # the library makes it readable by its owner alone
     with part.open("rb+") as file:
         os.fsync(file.fileno())
     part.replace(path)

@@ -169,6 +169,12 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         train(TOY, path)
 
 
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="can't be written"):
+        train(TOY, tmp_path / "file" / "folder")
+
+
 @pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"\x08\0\0\0\0\0\0\0{}      "])
 def test_a_damaged_checkpoint_is_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / CHECKPOINT).write_bytes(content)

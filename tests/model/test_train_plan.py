@@ -23,6 +23,8 @@ from kvlab.model.train_plan import (
         ({"num_heads": 3}, "num_heads"),
         ({"steps": 0}, "steps"),
         ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
+        ({"num_heads": 128}, "head_dim"),
         ({"threads": 0}, "threads"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"learning_rate": float("nan")}, "learning_rate"),
