@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def data_dir() -> Path:
-    """Return the folder of bundled facts and tiny models (inside the wheel, or the repository's)."""
+    """Return the folder of bundled facts and tiny models (in the wheel, or the repository's)."""
     packaged = Path(__file__).parent / "_data"
     return packaged if packaged.is_dir() else Path(__file__).parent.parent / "data"
 

@@ -63,7 +63,7 @@ def generate_report(
     """
     from kvlab.model.decode import generate as steps_of
 
-    ids = prompt_ids(loaded, prompt)
+    ids = loaded.encode(prompt)[0].tolist()
     options = {"max_new_tokens": max_new_tokens, "cache": cache, "stop_ids": loaded.stop_ids}
     steps: list[Step] = []
     pieces = []
@@ -84,17 +84,6 @@ def generate_report(
         "device": str(loaded.device),
         "dtype": str(loaded.dtype).removeprefix("torch."),
     }
-
-
-def prompt_ids(loaded: "LoadedModel", prompt: str) -> list[int]:
-    """Return the prompt's token ids, with one start token at most.
-
-    A tokenizer that adds a start token adds a second one to a text that already begins with it.
-    """
-    ids: list[int] = loaded.encode(prompt)[0].tolist()
-    as_written = loaded.tokenizer.backend.encode(prompt, add_special_tokens=False).ids
-    twice = len(as_written) > 0 and ids[:2] == [as_written[0]] * 2 and ids[1:] == as_written
-    return ids[1:] if twice else ids
 
 
 def stream_text(

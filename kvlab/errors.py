@@ -46,10 +46,13 @@ class Unsupported(KvlabError, NotImplementedError):
 
 
 def shorten(value: object, limit: int = 80) -> str:
-    """Return `repr(value)`, cut to `limit` characters so that an error stays one line.
+    """Return `repr(value)`, its middle cut out so that an error stays one line.
 
-    >>> shorten("x" * 100, limit=10)
-    "'xxxxxxxxx..."
+    The end stays because in a path it is the file's name.
+
+    >>> shorten("abcdefghijklmnopqrstuvwxyz", limit=10)
+    "'abcd...wxyz'"
     """
     text = repr(value).replace("\n", " ")
-    return text if len(text) <= limit else text[:limit] + "..."
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"

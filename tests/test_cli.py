@@ -132,9 +132,9 @@ def test_text_streams_to_stdout_and_the_account_to_stderr(
 
 def test_a_prompt_gets_one_start_token_however_it_is_written(folder: Path) -> None:
     loaded = load_model(folder, device="cpu")
-    assert cli_generate.prompt_ids(loaded, "w1 w2") == [0, 3, 4]
-    assert cli_generate.prompt_ids(loaded, "<s> w1 w2") == [0, 3, 4]
-    assert cli_generate.prompt_ids(loaded, "w1 w1") == [0, 3, 3]
+    assert loaded.tokenizer.encode("w1 w2") == [0, 3, 4]
+    assert loaded.tokenizer.encode("<s> w1 w2") == [0, 3, 4]
+    assert loaded.tokenizer.encode("w1 w1") == [0, 3, 3]
 
 
 def test_half_a_character_waits_for_its_other_half() -> None:

@@ -17,7 +17,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 from kvlab.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PretrainedConfig, PreTrainedModel
 
 LAYER_METHODS = frozenset(
     ["lazy_initialization", "update", "get_mask_sizes", "get_seq_length", "get_max_length"]
@@ -171,6 +171,11 @@ def transformers_cache(kind: str, *, num_layers: int, capacity: int | None = Non
     if not hasattr(cache_utils, "Fp8QuantizedLayer"):
         raise Unsupported("this transformers has no FP8 cache layer; 5.22 and later have")
     return cache_utils.QuantizedCache(backend="fp8", config=config)
+
+
+def cache_for(config: PretrainedConfig) -> Cache:
+    """Return the empty cache that transformers itself makes for a model with this config."""
+    return cache_utils.DynamicCache(config=config)
 
 
 def can_crop(cache: Cache) -> bool:

@@ -1,9 +1,12 @@
 """The learner's tools: check, hint, solution, questions, claim cards, guesses, progress.
 
 Nothing is loaded before it is used. `from kvlab.course import check_attend, hint, solution`.
+The checks are found in the files `exercises_NN.py`, one for each chapter.
 """
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 _PLACES = {
@@ -11,25 +14,15 @@ _PLACES = {
     "bank": ("find_question", "load_questions", "select_questions"),
     "claims": ("claim_card", "find_claim", "load_claims"),
     "exercises": ("check", "exercises_of", "find_exercise", "hint", "hint_steps", "solution"),
-    "exercises_00": ("check_gib_to_gb", "check_vector_bytes"),
-    "exercises_01": (
-        "check_attend",
-        "check_cache_shape",
-        "check_causal_mask",
-        "check_new_positions",
-    ),
-    "exercises_02": (
-        "check_attention_flops",
-        "check_cached_step",
-        "check_lengths",
-        "check_token_forwards",
-    ),
     "grading": ("Grade", "Misconception", "Target", "Verdict", "grade_number"),
     "predictions": ("compare", "remember"),
     "progress": ("Progress",),
     "question_html": ("render", "render_all"),
 }
 _HOMES = {name: module for module, names in _PLACES.items() for name in names}
+for _file in sorted(Path(__file__).parent.glob("exercises_[0-9][0-9].py")):
+    for _name in re.findall(r"^def (check_\w+)", _file.read_text(encoding="utf-8"), re.MULTILINE):
+        _HOMES[_name] = _file.stem
 __all__ = sorted(_HOMES)
 
 

@@ -57,8 +57,11 @@ class Claim:
 
 
 def load_claims(path: Path | None = None) -> tuple[Claim, ...]:
-    """Return every claim, checked; raises `InvalidArgument` naming row and field."""
-    return _load(path or data_dir() / "claims.json")
+    """Return every claim of a folder of JSON files (or of one file), checked.
+
+    Raises `InvalidArgument` naming file, row and field.
+    """
+    return _load(path or data_dir() / "claims")
 
 
 def find_claim(claim_id: str) -> Claim:
@@ -75,13 +78,14 @@ def find_claim(claim_id: str) -> Claim:
 
 @lru_cache(maxsize=4)
 def _load(path: Path) -> tuple[Claim, ...]:
-    """Read and check the file."""
+    """Read and check each file."""
     claims: dict[str, Claim] = {}
-    for row in read_rows(path, "claims"):
-        claim = _read_claim(row)
-        if claim.id in claims:
-            raise row.fault("id", claim.id, "is the id of another claim")
-        claims[claim.id] = claim
+    for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+        for row in read_rows(file, "claims"):
+            claim = _read_claim(row)
+            if claim.id in claims:
+                raise row.fault("id", claim.id, "is the id of another claim")
+            claims[claim.id] = claim
     return tuple(claims.values())
 
 

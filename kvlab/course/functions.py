@@ -1,12 +1,16 @@
 """The functions that questions and claims may name: a fixed list, nothing else is ever called.
 
-Each is one of kvlab's own, or a line that puts two of them together.
+Each is one of kvlab's own, or a line that puts two of them together. A module `claim_math*` of
+this package adds those of its `ALL`.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
+import kvlab.course
 from kvlab.arithmetic.catalogue import model_shape
 from kvlab.arithmetic.flop_steps import attention_overtakes_at
 from kvlab.arithmetic.flops import (
@@ -16,7 +20,6 @@ from kvlab.arithmetic.flops import (
     token_forwards_uncached,
 )
 from kvlab.arithmetic.memory import kv_bytes, kv_bytes_per_token
-from kvlab.course import claim_math
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "token_forwards_cached": token_forwards_cached,
@@ -32,8 +35,10 @@ def listed(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-for _function in claim_math.ALL:
-    listed(_function)
+for _module in iter_modules(kvlab.course.__path__):
+    if _module.name.startswith("claim_math"):
+        for _function in import_module(f"kvlab.course.{_module.name}").ALL:
+            listed(_function)
 
 
 @listed

@@ -107,3 +107,17 @@ def remember(key: str, text: object) -> str:
 def compare(key: str, value: float, unit: str = "") -> Comparison:
     """Set this session's guess beside a value that is in `unit`."""
     return GUESSES.compare(key, value, unit)
+
+
+def how_far(key: str, shown: str, unit: str = "") -> str:
+    """Say how far this session's guess is from a value as it is shown; "" where nobody can say.
+
+    >>> _ = remember("cache", "1 GiB")
+    >>> how_far("cache", "2.50 GiB (2.68 GB)")
+    'That is 2.5 times too low.'
+    """
+    value = read_typed(shown.partition(" (")[0])
+    if isinstance(value, Unread):
+        return ""
+    ratio = compare(key, float(value.readings[0]), value.unit or unit).ratio
+    return "" if ratio is None else in_words(ratio)

@@ -27,7 +27,7 @@ _CSS = (
     "color:inherit;font-weight:400;white-space:normal;max-width:none}"
     ".kvlab-doctor th{opacity:.74;border-bottom:1px solid rgba(128,128,128,.5)!important}"
     ".kvlab-doctor tr.look td{font-weight:600}"
-    ".kvlab-doctor td:nth-child(2){white-space:nowrap}"
+    ".kvlab-doctor th,.kvlab-doctor td:nth-child(2){white-space:nowrap}"
     ".kvlab-doctor td:nth-child(3){"
     "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)}"
     ".kvlab-doctor details{margin-top:8px}.kvlab-doctor summary{cursor:pointer}"

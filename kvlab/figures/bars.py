@@ -37,17 +37,19 @@ def memory_bar(
     caption: str = "",
     markers: Sequence[Marker] = (),
     guess: Marker | None = None,
+    guess_start: int = 0,
     scale: float = 1.0,
 ) -> Picture:
     """Return one bar to scale, from 0 to `capacity` bytes or to the end of what was put in it.
 
-    The segments lie one after another. A `guess` is drawn as a dashed ghost from the left end.
-    Where the segments pass the capacity, a line says so.
+    The segments lie one after another. A `guess` is drawn as a dashed ghost that starts
+    `guess_start` bytes from the left end. Where the segments pass the capacity, a line says so.
 
     >>> memory_bar([Segment("weights", 16 * 10**9)], capacity=80 * 10**9).label
     'Memory bar of 80 GB: weights 16 GB.'
     """
-    bar = _Bar(Sheet(title, reading), capacity, unit, sum(s.num_bytes for s in segments), guess)
+    used = sum(s.num_bytes for s in segments)
+    bar = _Bar(Sheet(title, reading), capacity, unit, used, guess, guess_start)
     bar.draw_segments(segments, caption)
     bar.draw_below(markers)
     size = unit_size(unit)
@@ -67,10 +69,12 @@ class _Bar:
     unit: str
     used: int
     guess: Marker | None
+    guess_start: int = 0
 
     def __post_init__(self) -> None:
         self.left, self.right = MARGIN + 18, self.sheet.width - MARGIN - 28
-        self.end = max(self.capacity, self.used, self.guess.num_bytes if self.guess else 0, 1)
+        guessed = self.guess_start + self.guess.num_bytes if self.guess else 0
+        self.end = max(self.capacity, self.used, guessed, 1)
         self.pixels_per_byte = (self.right - self.left) / self.end
         self.top = self.sheet.top + 22 + (20 if self.guess else 0)
         self.bottom = self.top + BAR_HEIGHT
@@ -94,7 +98,8 @@ class _Bar:
         self.sheet.add(words_above(spots, edge, self.right, self.sheet.top + 11))
         if self.guess:
             width = self.guess.num_bytes * self.pixels_per_byte
-            self.sheet.add(ghost_bar(self.left, self.sheet.top + 20, width, self.guess.name))
+            start = self.left + self.guess_start * self.pixels_per_byte
+            self.sheet.add(ghost_bar(start, self.sheet.top + 20, width, self.guess.name))
 
     def draw_below(self, markers: Sequence[Marker]) -> None:
         """Draw the capacity if it is passed, the markers one below another, and the axis."""

@@ -35,14 +35,18 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text`; special tokens written in it count as such.
 
-        A character that the vocabulary lacks is dropped, as the model's own tokenizer does.
+        A text that already begins with the start token does not get a second one. A character
+        that the vocabulary lacks is dropped, as the model's own tokenizer does.
         """
         if not isinstance(text, str):
             raise InvalidArgument("text", text, "must be a string")
         try:
-            return self.backend.encode(text).ids
+            ids = self.backend.encode(text).ids
+            as_written = self.backend.encode(text, add_special_tokens=False).ids
         except Exception as error:  # a lone surrogate, which no UTF-8 can hold
             raise InvalidArgument("text", text, f"can't be tokenized ({error})") from None
+        twice = bool(as_written) and ids[:2] == [as_written[0]] * 2 and ids[1:] == as_written
+        return as_written if twice else ids
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """Return the text of the ids; a character whose bytes are not all there shows as U+FFFD."""

@@ -1,11 +1,12 @@
 """Ask for a guess before a number appears, and show the guess beside it afterwards.
 
 Guesses live in memory, by key, for as long as the kernel. Everything works without a guess. The
-guess is shown as it was typed; comparing it with the value is up to `kvlab.course`.
+guess is shown as it was typed; `kvlab.course.predictions` keeps it and compares it.
 """
 
 import ipywidgets as widgets
 
+from kvlab.course.predictions import GUESSES, how_far, remember
 from kvlab.figures.cards import prediction
 from kvlab.figures.svg import Picture
 from kvlab.widgets.base import Frame, Panel
@@ -24,7 +25,7 @@ class Prediction(Panel):
         self.remark = ""
         name = f"your guess in {unit}" if unit else "your guess"
         entry = widgets.Text(
-            value=_GUESSES.get(key, ""),
+            value=GUESSES.guess(key) or "",
             description=name,
             placeholder="a number is enough",
             continuous_update=False,
@@ -40,7 +41,7 @@ class Prediction(Panel):
     @property
     def guess(self) -> str | None:
         """The committed guess with its unit, or None."""
-        typed = _GUESSES.get(self.key, "")
+        typed = GUESSES.guess(self.key)
         if not typed:
             return None
         bare = not any(letter.isalpha() or letter == "%" for letter in typed)
@@ -48,18 +49,23 @@ class Prediction(Panel):
 
     def commit(self) -> None:
         """Keep what is typed as the guess; an empty field takes the guess back."""
-        _GUESSES[self.key] = self.controls["guess"].value.strip()[:80]
+        remember(self.key, self.controls["guess"].value)
         self._draw()
 
     def reveal(self, value: str | float, *, remark: str = "") -> Picture:
-        """Return the value beside the guess; the widget shows it too, once there is a guess."""
+        """Return the value beside the guess; the widget shows it too, once there is a guess.
+
+        `value` is a number in the widget's unit, or a text such as "2.50 GiB (2.68 GB)".
+        """
         shown = value if isinstance(value, str) else f"{value:,} {self.unit}".strip()
         self.value, self.remark = shown, remark
         self._draw()
         return self._card(looked=True)
 
     def _card(self, *, looked: bool) -> Picture:
-        value, remark = (self.value, self.remark) if looked else (None, "")
+        value = self.value if looked else None
+        far = how_far(self.key, value or "", self.unit)
+        remark = f"{far} {self.remark}".strip() if value else ""
         return prediction(
             self.question, guess=self.guess, value=value, remark=remark, scale=self.scale
         )
@@ -71,7 +77,6 @@ class Prediction(Panel):
         self.show_frame(Frame(self._card(looked=looked), numbers, numbers_in_picture=True))
 
 
-_GUESSES: dict[str, str] = {}
 _ASKED: dict[str, Prediction] = {}
 
 

@@ -7,6 +7,7 @@ from kvlab.errors import InvalidArgument
 
 # Worked out by hand or by brute force below, not by the functions that the claims name.
 EXPECTED = {
+    "full-context-43gb": [42.94967296, 40],
     "token-cached-when-consumed": 20 + 9,
     "queries-not-persisted": None,
     "cached-decode-not-linear": sum(range(1, 6001)) / sum(range(1, 3001)),
@@ -48,7 +49,7 @@ WRONG = {
     "redundant-kv-1000-500",
     "redundant-kv-1000-500-strict",
 }
-CLAIMS = load_claims()
+CLAIMS = [claim for claim in load_claims() if claim.chapter in ("00", "01", "02")]
 
 
 def brute_force_flops(sizes, prompt, new, *, cached):

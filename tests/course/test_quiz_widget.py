@@ -96,7 +96,8 @@ def test_no_questions_are_refused_with_a_sentence():
 
 def test_a_claim_shows_its_number_after_the_verdict():
     card = claim_quiz("redundant-kv-1000-500")
-    assert "624,750" not in card.still()
+    assert "624,750" not in card.picture.value
+    assert "624,750" not in card.still().split("<details>")[0]  # a page without a kernel folds it
     card.controls["verdict"].value = "holds"
     assert "624,750" in card.still()
     assert "You said: holds" in card.picture.value

@@ -2,13 +2,14 @@
 
 import pytest
 
+from kvlab.course.predictions import GUESSES
 from kvlab.widgets import predict as module
 from kvlab.widgets.predict import predict, reveal
 
 
 @pytest.fixture(autouse=True)
 def nothing_asked(monkeypatch):
-    monkeypatch.setattr(module, "_GUESSES", {})
+    GUESSES.forget()
     monkeypatch.setattr(module, "_ASKED", {})
 
 
@@ -60,3 +61,11 @@ def test_markup_in_a_guess_is_shown_and_never_run():
     asked.controls["guess"].value = "<img src=x onerror=alert(1)>" * 50
     assert "<img" not in asked.picture.value
     assert len(asked.guess) <= 80
+
+
+def test_the_value_comes_with_how_far_the_guess_was_off():
+    asked = predict("How many bytes?", unit="KiB", key="bytes")
+    asked.controls["guess"].value = "128"
+    assert "That is 2.5 times too low. Count KV heads." in reveal(
+        "bytes", "320 KiB (328 kB)", remark="Count KV heads."
+    ).replace("\n", " ")

@@ -1,0 +1,143 @@
+"""The exercises of chapter 11: admission, a start-up log predicted, ranks against a pool."""
+
+from kvlab.course import checks_11
+from kvlab.course.exercises import CheckResult, Exercise, check
+
+ADMISSION = Exercise(
+    id="11-a",
+    title="Seven or eight?",
+    statement=(
+        "Write `admission_bound(budget_bytes, bytes_per_token, context, output, block_size)`: how "
+        "many requests may be admitted when each of them grows to context + output positions and "
+        "memory is handed out in whole blocks of `block_size` positions. Roughly 2 lines."
+    ),
+    stub=(
+        "def admission_bound(budget_bytes, bytes_per_token, context, output, block_size):\n    ..."
+    ),
+    grade=checks_11.grade_admission,
+    why=(
+        "Admission rests on the peak. Eight requests of 8,192 positions fill 20 GiB of a 70B model "
+        "to the last byte; each then grows by 1,024, so only seven may start."
+    ),
+    hints=(
+        "How many positions does a request hold when its answer is finished?",
+        "Round them up to whole blocks: `-(-positions // block_size)` divides and rounds up.",
+        "Whole requests only: `//`.",
+    ),
+    solution=(
+        "def admission_bound(budget_bytes, bytes_per_token, context, output, block_size):\n"
+        "    blocks = -(-(context + output) // block_size)\n"
+        "    return budget_bytes // (blocks * block_size * bytes_per_token)\n"
+    ),
+)
+
+LOG_TOKENS = Exercise(
+    id="11-b",
+    title="Predict a line of a log",
+    statement=(
+        "Qwen2-7B has 28 layers, 28 query heads, 4 KV heads, head_dim 128. vLLM starts it on two "
+        "GPUs with tensor parallelism 2, a 16-bit cache and blocks of 16 tokens, and prints "
+        "`Available KV cache memory: 11.03 GiB`, the memory of one rank. How many tokens will the "
+        "next line, `GPU KV cache size`, print? Three digits are not enough here: give five."
+    ),
+    grade=checks_11.grade_log_tokens,
+    why=(
+        "2 x 28 layers x 2 KV heads x 128 x 2 bytes are 28,672 bytes a token on each rank. The "
+        "engine printed 412,944: the 11.03 GiB in the log are rounded, and that allows 412,864 to "
+        "413,248."
+    ),
+    hints=(
+        "How many of the 4 KV heads does one of two ranks keep?",
+        "Bytes of a token on a rank: 2 x layers x its KV heads x head_dim x 2 bytes.",
+        "11.03 GiB are 11.03 x 2^30 bytes; divide, then round down to a multiple of 16.",
+    ),
+    solution=(
+        "per_token = 2 * 28 * (4 // 2) * 128 * 2  # bytes on one rank\n"
+        "blocks = int(11.03 * 2**30) // (16 * per_token)\n"
+        "answer = 16 * blocks\n"
+    ),
+)
+
+START_UP = Exercise(
+    id="11-c",
+    title="The three numbers at the start",
+    statement=(
+        "Write `start_up_lines(available_bytes, bytes_per_token, block_size, max_model_len)` for a "
+        "model of full attention: return (blocks, tokens, concurrency), what vLLM prints once it "
+        "knows the memory left on a rank. Concurrency is the number of requests of full length, "
+        "with its fraction; a request takes whole blocks. Roughly 3 lines."
+    ),
+    stub=(
+        "def start_up_lines(available_bytes, bytes_per_token, block_size, max_model_len):\n    ..."
+    ),
+    grade=checks_11.grade_start_up,
+    why=(
+        "Blocks come first: everything else is counted in them. For full attention this is tokens "
+        "over length, but for rounding; with windows or states it is not."
+    ),
+    hints=(
+        "How many bytes does one block take?",
+        "Only whole blocks exist: use `//`; the tokens are blocks times block_size.",
+        "Blocks of one request: max_model_len / block_size, rounded up.",
+    ),
+    solution=(
+        "def start_up_lines(available_bytes, bytes_per_token, block_size, max_model_len):\n"
+        "    blocks = available_bytes // (block_size * bytes_per_token)\n"
+        "    each = -(-max_model_len // block_size)\n"
+        "    return blocks, blocks * block_size, blocks / each\n"
+    ),
+)
+
+RANKS = Exercise(
+    id="11-d",
+    title="Sixteen ranks, four heads",
+    statement=(
+        "A model with 48 layers, 64 query heads, 4 KV heads and head_dim 128 runs on 16 GPUs with "
+        "tensor parallelism 16 and a 16-bit cache. Each rank has 30 GiB left for caches. How many "
+        "requests of 32,768 positions fit?"
+    ),
+    grade=checks_11.grade_ranks,
+    why=(
+        "A rank keeps one whole head: 24,576 bytes a token, 0.75 GiB a request, 40 requests. The "
+        "pool of 480 GiB would promise 160, but it holds each head four times."
+    ),
+    hints=(
+        "How many KV heads does one rank keep? A part of a head is of no use to it.",
+        "Bytes of a token on that rank: 2 x layers x its KV heads x head_dim x 2 bytes.",
+        "All 16 ranks work on every request, so the count of one rank is the count of all.",
+    ),
+    solution=(
+        "per_token = 2 * 48 * 1 * 128 * 2  # one whole head on each rank\n"
+        "answer = 30 * 2**30 // (per_token * 32_768)\n"
+    ),
+)
+
+EXERCISES = (ADMISSION, LOG_TOKENS, START_UP, RANKS)
+
+
+def check_admission_bound(answer: object) -> CheckResult:
+    """Check 11-a: a function that returns whole requests."""
+    return check("11-a", answer)
+
+
+def check_log_tokens(answer: object) -> CheckResult:
+    """Check 11-b: the tokens that the log prints.
+
+    >>> check_log_tokens(206_528).grade.misconception
+    'tp-forgotten'
+    """
+    return check("11-b", answer)
+
+
+def check_start_up_lines(answer: object) -> CheckResult:
+    """Check 11-c: a function that returns (blocks, tokens, concurrency)."""
+    return check("11-c", answer)
+
+
+def check_rank_requests(answer: object) -> CheckResult:
+    """Check 11-d: whole requests.
+
+    >>> check_rank_requests(160).grade.misconception
+    'pooled'
+    """
+    return check("11-d", answer)
