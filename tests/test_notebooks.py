@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from chapter_pairs import CHAPTERS, differences, notebook_of, sources
+from chapter_pairs import CHAPTERS, announced_but_here, differences, notebook_of, sources
 from nbformat import NotebookNode
 from notebook_guards import GUARDS, MAX_BYTES
 from rerun_cells import changed_cells
@@ -22,6 +22,11 @@ def stored(source: Path) -> NotebookNode:
 @every_chapter
 def test_a_notebook_is_its_source_with_outputs(source: Path) -> None:
     assert differences(source, notebook_of(source)) == []
+
+
+@every_chapter
+def test_no_chapter_is_called_coming_that_is_here(source: Path) -> None:
+    assert announced_but_here(notebook_of(source)) == []
 
 
 @every_chapter

@@ -11,7 +11,15 @@ import time
 from pathlib import Path
 
 import nbformat
-from chapter_pairs import CHAPTERS, differences, is_executed, notebook_of, read_source, sources
+from chapter_pairs import (
+    CHAPTERS,
+    announced_but_here,
+    differences,
+    is_executed,
+    notebook_of,
+    read_source,
+    sources,
+)
 from notebook_guards import problems
 from run_notebook import CellFailed, run_notebook, write_atomically
 
@@ -28,9 +36,12 @@ def main(arguments: list[str]) -> int:
     chosen = choose(sources(options.folder), options.names, options.all)
     if options.check:
         found = [line for source in chosen for line in differences(source, notebook_of(source))]
+        found += [line for source in chosen for line in announced_but_here(notebook_of(source))]
         print("\n".join(found) or "every notebook agrees with its source")
         return bool(found)
     results = [build(source, keep_timings=not options.new_timings) for source in chosen]
+    outdated = [s for s in sources(options.folder) if announced_but_here(notebook_of(s))]
+    results += [build(source, keep_timings=True) for source in outdated]
     return not all(results)
 
 

@@ -35,7 +35,7 @@ chapter_line("11")
 # ## 1. One line, and its assumptions
 # **Core · 4 minutes**
 #
-# A plan is one sentence: **weights + cache × concurrency must fit**. We take Llama 3.1 70B in 16 bit, eight cards with 80 GB on the box, and requests of 131,072 positions.
+# A plan is one sentence: **weights + cache x concurrency must fit**. We take Llama 3.1 70B in 16 bit, eight cards with 80 GB on the box, and requests of 131,072 positions.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 from kvlab.widgets.predict import predict, reveal
@@ -198,7 +198,7 @@ print(binding.says)
 reveal("11-late", binding.requests, remark="More memory would not help: bandwidth binds.")
 
 # %% [markdown]
-# The same machine at four lengths, each with its pool full. The time of a step hardly moves, since a full pool is a full pool; what collapses is the number of requests that share it. And the first token waits longer than in proportion to the length.
+# The same machine at four lengths, each with its pool full. The time of a step hardly moves, since a full pool is a full pool (one request of a million leaves room); what collapses is the number of requests that share it. And the first token waits longer than in proportion to the length.
 
 # %%
 rows = []
@@ -219,7 +219,7 @@ table(header, rows, numeric=[1, 2, 3, 4], caption="Llama 3.1 70B on eight H100, 
 # ## 5. The planner
 # **Core · 4 minutes**
 #
-# All of it with controls. Begin with the buttons, each makes a point in one click. Then ask your own question, and guess before you move a control. A layout that can't be, such as 6 GPUs for tp 4, is answered with one line. **How to read it:** each bar is one GPU; the sentences below say what binds, what to try next, and how to start the engine.
+# All of it with controls. Begin with the buttons, each makes a point in one click. Then ask your own question, and guess before you move a control. A layout that can't be, such as tp 8 on 4 GPUs, is answered with one line. **How to read it:** each bar is one GPU; the sentences below say what binds, what to try next, and how to start the engine.
 
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.planner import planner
@@ -227,7 +227,7 @@ from kvlab.widgets.planner import planner
 planner()
 
 # %% [markdown]
-# Try these three. The twin with one head: which layout does "next change" propose, and why? DeepSeek-V3 on two cards: what is missing, and is it cache at all? Llama with a target of 22 ms for each token: which sentence changes?
+# Try these three. The twin with one head: which layout does "next change" propose, and why? DeepSeek-V3 on two cards: what is missing, and is it cache at all? Llama with a target of 20 ms for each token: which sentence changes?
 
 # %% [markdown]
 # <a id="next-change"></a>
@@ -253,8 +253,9 @@ from kvlab.arithmetic.plan_search import gpus_needed
 asked = {"gpu": "H100", "context": CONTEXT, "overhead_bytes": 3 * GB}
 for users in (8, 50, 200):
     found = gpus_needed("llama-3.1-70b", users=users, **asked)
-    tp, dp = found.inputs.deployment.tp, found.inputs.dp
-    print(f"{users:3} users: {found.inputs.gpus:3} GPUs, {dp:2} replica(s) of tp {tp}")
+    laid, copies = found.inputs.deployment, found.inputs.dp
+    words = f"tp {laid.tp} x pp {laid.pp} x {copies} replica(s)"
+    print(f"{users:3} users: {found.inputs.gpus:3} GPUs as {words}")
 print(vllm_command(llama))
 
 # %% [markdown]
@@ -333,7 +334,7 @@ for requests, prompt, new in ((1, P, N), (4, 8, 4), (3, P, N), (4, P, N)):
 from kvlab.arithmetic.logs.rows import load_engine_rows
 
 logs = {row.id: row for row in load_engine_rows()}
-print(logs["gh-qwen2-7b-c"].text)
+print("\n".join(logs["gh-qwen2-7b-c"].lines[:2]))  # the next line is the question
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
@@ -549,16 +550,10 @@ claim_quiz("falls-over-at-eight-users")
 claim_quiz("llama3-supports-128k")
 
 # %% [markdown]
-# Three more. Ask of each: which memory, how much of it, and was the pool full?
-
-# %% tags=["widget", "nbval-ignore-output"]
-claim_quiz("server-640gb")
+# Two more. Ask of the first how much of the memory is used, of the second whether the pool was full.
 
 # %% tags=["widget", "nbval-ignore-output"]
 claim_quiz("sessions-with-utilisation")
-
-# %% [markdown]
-# The last one is about time.
 
 # %% tags=["widget", "nbval-ignore-output"]
 claim_quiz("latency-barely-moves")

@@ -33,6 +33,21 @@ max_batched_tokens) -> VllmCapacity(num_blocks, tokens, concurrency)`.
 `llama_cpp.llama_cpp_bytes(model, *, context, sequences=1, cache_dtype, value_dtype, ubatch=512,
 swa_full=False) -> LlamaCppCache(kv_bytes, swa_bytes, state_bytes, cells, swa_cells)`.
 
+**Planning.** `sizing.plan(model, *, context, gpu | gpu_bytes, gpus, tp, pp, dp, output, users,
+cache_dtype, weights_dtype, utilization, overhead_bytes, block_size, ttft_target, tpot_target) ->
+Plan`: ranks, tightest, concurrency, admission_bound, capacity_tokens, fits, verdict, notes. On a
+plan: `plan_rows.rank_rows` (every rank and what it keeps), `plan_pooled` (pooled_plan,
+assumption_steps), `plan_timing` (time_plan, what_binds), `plan_changes` (next_changes,
+cheapest_change), `plan_engine.engine_capacity`, `plan_command.vllm_command`,
+`plan_report.plan_report` (all as one dict). `plan_search.gpus_needed`: users in, GPUs out.
+`plan_ranks.fit_in_budget`: a budget that is known already. `preemption.preemption_cost`.
+Under these: `plan_inputs`, `plan_deployment`, `plan_weights` (`plan_dense`, `plan_experts`),
+`plan_checks`, `plan_notes`; `roofline` (with `roofline_work`) for the times.
+
+**Logs.** `logs` reads what an engine printed at its start, predicts each number from the config and
+explains what differs: `logs.report.explain_log(text, *, model=None, config=None) -> LogReport`,
+`logs.rows.load_engine_rows()`, `logs.naive.NAIVE`. Its own map is in `logs/__init__.py`.
+
 **Facts.** `catalogue` (load_models, find_model -> CatalogueRow, with `parameters`), `gpus`
 (load_gpus, find_gpu -> Gpu).
 

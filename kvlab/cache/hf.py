@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import cache_utils
+from transformers import LlamaConfig, cache_utils
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from kvlab.errors import InvalidArgument, Unsupported
@@ -103,10 +103,7 @@ def tokens_dropped(tokens_to_remove: int | Tensor) -> int:
 
 
 def cache_keyword(model: PreTrainedModel) -> str:
-    """Return the keyword by which this model takes its cache.
-
-    It is `cache` since transformers 5.24 and was `past_key_values` before.
-    """
+    """Return the keyword for a cache: `cache` since transformers 5.24, else `past_key_values`."""
     parameters = inspect.signature(model.forward).parameters
     return "cache" if "cache" in parameters else "past_key_values"
 
@@ -157,8 +154,6 @@ def transformers_cache(kind: str, *, num_layers: int, capacity: int | None = Non
     >>> len(transformers_cache("static", num_layers=2, capacity=8).layers)
     2
     """
-    from transformers import LlamaConfig
-
     if kind not in TRANSFORMERS_CACHES:
         raise InvalidArgument("kind", kind, f"must be one of {', '.join(TRANSFORMERS_CACHES)}")
     config = LlamaConfig(num_hidden_layers=num_layers)
@@ -183,8 +178,7 @@ def can_crop(cache: Cache) -> bool:
 
     transformers' static layers learned it after 5.15, its quantised layers cannot.
     """
-    every_layer_can = all(hasattr(layer, "crop") for layer in cache.layers)
-    return every_layer_can and getattr(cache, "is_croppable", True)
+    return all(hasattr(x, "crop") for x in cache.layers) and getattr(cache, "is_croppable", True)
 
 
 def is_restorable(layer: object) -> bool:

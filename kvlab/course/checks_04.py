@@ -58,7 +58,12 @@ _STEP_WRONG = (
         "The FLOPs are those of one request; the step does them for the whole batch.",
     ),
 )
-_STEP_CASES = [(1, 2e10, 16e9, 1e9), (16, 2e10, 16e9, 1e9), (2000, 2e10, 16e9, 1e6)]
+_STEP_CASES = [
+    (1, 2e10, 16e9, 1e9),
+    (16, 2e10, 16e9, 1e9),
+    (2000, 2e10, 16e9, 1e6),
+    (4, 1e14, 16e9, 1e6),
+]
 
 
 def grade_step(answer: object) -> Grade:

@@ -80,11 +80,6 @@ def long_context(model: str, tokens: int) -> list[float]:
     return [_request(model, tokens) / GB, work.attention / work.linear]
 
 
-def context_lengths(models: list[str]) -> list[int]:
-    """Return the positions that each model's config allows."""
-    return [read_model(name).max_seq_len or 0 for name in models]
-
-
 def layers_and_sharing(model: str) -> list[int]:
     """Return the layers of a model, and those of them that keep no keys and values of their own."""
     storage = read_model(model)
@@ -114,7 +109,6 @@ ALL: tuple[Callable[..., Any], ...] = (
     twice_the_query_heads,
     block_rounding_mib,
     long_context,
-    context_lengths,
     layers_and_sharing,
     bytes_per_token_of,
 )

@@ -92,7 +92,7 @@ INHERITED = Exercise(
     title="Which later numbers inherit it?",
     statement=(
         "The ten statements A to J come later on the same page. Mark those that were made from the "
-        'halved table, as letters: `answer = "A C"`. Multiply, divide or copy a halved size and '
+        'faulty table, as letters: `answer = "A C"`. Multiply, divide or copy a faulty size and '
         "the fault comes along; divide two of them and it cancels."
     ),
     grade=checks_03.grade_marks,

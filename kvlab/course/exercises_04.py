@@ -91,7 +91,7 @@ ACCEPT = Exercise(
     grade=checks_04.grade_accept,
     why=(
         "Guesses are right up to the first difference. The model's own choice there is emitted "
-        "too, so a round emits at least one token; it has no row yet, and wrong guesses lose theirs."
+        "too, so a round emits at least one token; it has no row yet, and wrong ones lose theirs."
     ),
     hints=(
         "Count how many guesses agree before the first that does not.",

@@ -88,7 +88,7 @@ def words_above(spots: Sequence[tuple[float, str]], left: float, right: float, y
     for middle, words in spots:
         width = text_width(words)
         start = max(edge, min(middle - width / 2, right - width))
-        shown = shorten_to(words, right - start)
+        shown = shorten_to(words, right - start + 0.5)  # half a pixel for rounding
         parts.append(shapes.text(start, y, shown, quiet=True))
         edge = start + text_width(shown) + 14
     return "".join(parts)

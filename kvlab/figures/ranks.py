@@ -103,16 +103,26 @@ class _Ranks:
                 if loud and _fits(segment, width):
                     self.sheet.add(_words(x + width / 2, y, segment, words))
                 elif loud:
-                    spots.append((x + width / 2, words))
+                    spots.append((x + width / 2, words, segment.name))
             x += width
         if bar.used > bar.capacity:
             end = self.left + bar.capacity * self.scale
             self.sheet.add(shapes.line(end, y - 3, end, y + _HEIGHT + 3, width=2))
-            spots += [] if before else [(end, "the GPU ends")]
-        self.sheet.add(words_above(sorted(spots), self.left, self.sheet.width - MARGIN, y - 7))
+            spots += [] if before else [(end, "the GPU ends", "the GPU ends")]
+        self.sheet.add(self._above(sorted(spots), y - 7))
         if bar.words:
             shown = shorten_to(bar.words, self.sheet.width - MARGIN - self.right - 8)
             self.sheet.add(shapes.text(self.right + 8, y + 15.5, shown, quiet=True))
+
+    def _above(self, spots: Sequence[tuple[float, str, str]], y: float) -> str:
+        """Words above a bar, without their sizes where these would not fit."""
+        right, place = self.sheet.width - MARGIN, 0.0
+        for middle, words, _ in spots:
+            width = text_width(words)
+            place = max(place, min(middle - width / 2, right - width)) + width + 14
+        short = place - 14 > right + 0.5
+        shown = [(middle, name if short else words) for middle, words, name in spots]
+        return words_above(shown, self.left, right, y)
 
     def axis(self) -> float:
         """Draw the axis and return where it ends."""

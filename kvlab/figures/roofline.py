@@ -4,6 +4,7 @@ Both axes are logarithmic. A pass left of the ridge waits for memory, one right 
 arithmetic. Numbers come in; only places on the sheet are computed here.
 """
 
+import math
 from collections.abc import Sequence
 
 from kvlab.errors import InvalidArgument
@@ -115,17 +116,18 @@ def _dots(roof: Roof, dots: Sequence[Dot], plane: Plane) -> str:
     """Discs with a letter; a dotted line up to the roof is what was left unused."""
     parts: list[str] = []
     taken: list[float] = []
-    for dot in sorted(dots, key=lambda d: d.intensity):
-        allowed = roof.height(dot.intensity)
-        reached = dot.flops_per_second or allowed
-        x, y = plane.at(dot.intensity, reached)
-        _, above = plane.at(dot.intensity, allowed)
+    ordered = sorted(dots, key=lambda d: d.intensity)
+    rates = [dot.flops_per_second or roof.height(dot.intensity) for dot in ordered]
+    places = [plane.at(d.intensity, rate) for d, rate in zip(ordered, rates, strict=True)]
+    for dot, (x, y) in zip(ordered, places, strict=True):
+        _, above = plane.at(dot.intensity, roof.height(dot.intensity))
         color = palette.color_of(dot.role)
         if y - above > 16:
             parts.append(shapes.line(x, above, x, y - 9, dashed=True))
         disc = {"cx": x, "cy": y, "r": 9, "fill": color, "class": "ink", "stroke-width": 1.5}
         parts.append(element("circle", "", disc))
-        parts.append(shapes.text(x, y + 4, dot.letter, size=11, anchor="middle", on=color))
+        if sum(math.dist((x, y), other) < 19 for other in places) == 1:  # else one hides another
+            parts.append(shapes.text(x, y + 4, dot.letter, size=11, anchor="middle", on=color))
         parts.append(_name(dot, x, y, plane, taken))
     return "".join(parts)
 

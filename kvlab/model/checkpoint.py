@@ -118,6 +118,20 @@ def check_names(files: list[Path], wanted: Mapping[str, Shape]) -> None:
         raise InvalidArgument("name_or_path", str(files[0].parent), rule)
 
 
+def check_depth(files: list[Path], num_layers: int) -> None:
+    """Raise `InvalidArgument` unless the files hold the last of `num_layers` layers.
+
+    Asked before a model is built: building takes time and memory for every layer of a config.
+    """
+    last = f"model.layers.{num_layers - 1}."
+    for path in files:
+        with open_weights(path) as weights:
+            if any(name.startswith(last) for name in weights.keys()):  # noqa: SIM118
+                return
+    rule = f"no tensor of {files[0].parent} is called {last}*"
+    raise InvalidArgument("num_hidden_layers", num_layers, rule)
+
+
 def _check_tensor(path: Path, name: str, tensor: Any, shape: Shape) -> None:
     if tensor.get_dtype() not in ("F32", "F16", "BF16", "F64"):
         raise Unsupported(f"{path}: {name!r} is {tensor.get_dtype()}; packed weights are not read")

@@ -36,11 +36,12 @@ def choose_device(name: str | torch.device | None = None) -> torch.device:
         raise InvalidArgument("device", str(name), "must be 'auto', 'cpu' or 'cuda'") from None
     if device.type == "mps":
         raise InvalidArgument("device", str(name), _MPS_RULE)
-    if device.type not in ("cpu", "cuda"):
+    if device.type not in ("cpu", "cuda") or (device.type == "cpu" and device.index):
         raise InvalidArgument("device", str(name), "must be 'auto', 'cpu' or 'cuda'")
     if device.type == "cuda":
         _check_cuda(device, str(name))
-    return device
+        return device
+    return torch.device("cpu")
 
 
 def _check_cuda(device: torch.device, name: str) -> None:

@@ -5,6 +5,7 @@ The count adds up tensors and knows no formula; the formula reads the config and
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,8 @@ def measure_family(
     >>> held.positions, held.formula_bytes, held.held_bytes
     (24, 12288, 12288)
     """
-    config = family.config()
+    with _quiet():
+        config = family.config()
     storage = read_model(config.to_dict(), name=family.name)
     cache = _decode(family, config, (prompt_tokens, new_tokens), DTYPES[dtype])
     positions = prompt_tokens + new_tokens - 1
@@ -92,13 +94,27 @@ def oldest_of_full_windows(storage: ModelStorage, positions: int, dtype: str) ->
     return sum(entry_bytes(layer, types) for layer in full)
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out transformers' remarks on faster kernels and token ids: all is tiny here."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(before)
+
+
 def _decode(
     family: Family, config: "PretrainedConfig", tokens: tuple[int, int], dtype: torch.dtype
 ) -> Any:
     """Return transformers' own cache after a prefill and the decode steps that follow it."""
     prompt_tokens, new_tokens = tokens
-    with warnings.catch_warnings(), torch.random.fork_rng(), torch.no_grad():
-        warnings.simplefilter("ignore")  # slower kernels are fine here
+    with _quiet(), torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(3)
         model = family.model(config).to(dtype).eval()
         ids = torch.randint(1, config.vocab_size, (1, prompt_tokens))

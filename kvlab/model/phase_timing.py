@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
@@ -87,12 +88,29 @@ def time_phases(
 def _watched(
     work: Callable[[], list[Step]], device: torch.device
 ) -> tuple[list[Step], float | None]:
-    started, used = perf_counter(), process_time()
+    started, used, before = perf_counter(), process_time(), _cpu_ticks()
     done = work()
     wall, used = perf_counter() - started, process_time() - used
     if device.type == "cuda":
         return done, _gpu_utilisation()
+    ticks = [after - earlier for after, earlier in zip(_cpu_ticks(), before, strict=True)]
+    if sum(ticks) > 0:
+        return done, ticks[0] / sum(ticks)
     return done, min(used / (wall * cores()), 1.0)
+
+
+def _cpu_ticks() -> tuple[int, int]:
+    """Return the ticks that all processors were busy and idle since the start; Linux only.
+
+    Elsewhere (0, 0): then the processor time of this process alone is taken.
+    """
+    try:
+        first = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0]
+        numbers = [int(word) for word in first.split()[1:9]]  # user nice system idle iowait ...
+    except (OSError, ValueError, IndexError):
+        return 0, 0
+    idle = sum(numbers[3:5])
+    return sum(numbers) - idle, idle
 
 
 def cores() -> int:

@@ -15,23 +15,17 @@ KV_HEADS = (
 EXAMPLE = "meta-llama/Llama-3.1-8B"
 """The model that the explorer starts with."""
 
-_WIDE = {"description_width": "initial"}
+_WIDTH = "310px"
 
 
 def _steps(name: str, value: int, options: tuple[int, ...]) -> widgets.SelectionSlider:
     """Return a slider over the values that real models have."""
-    layout = widgets.Layout(width="300px")
     pairs = [(f"{option:,}", option) for option in options]
-    return widgets.SelectionSlider(
-        options=pairs, value=value, description=name, style=_WIDE, layout=layout
-    )
+    return widgets.SelectionSlider(options=pairs, value=value, description=name)
 
 
 def _number(name: str, value: float, high: float) -> widgets.BoundedFloatText:
-    layout = widgets.Layout(width="270px")
-    return widgets.BoundedFloatText(
-        value=value, min=0, max=high, step=0.5, description=name, style=_WIDE, layout=layout
-    )
+    return widgets.BoundedFloatText(value=value, min=0, max=high, step=0.5, description=name)
 
 
 def memory_controls() -> dict[str, widgets.Widget]:
@@ -39,36 +33,37 @@ def memory_controls() -> dict[str, widgets.Widget]:
     dtypes = tuple(CACHE_DTYPES)
     cards = [(f"{gpu.name} ({gpu.marketed_bytes / 1e9:g} GB)", gpu.name) for gpu in load_gpus()]
     users = slider("users", 24, 1, 256)
-    users.layout.width = "300px"
     layers = slider("layers", 32, 1, 160)
-    layers.layout.width = "300px"
     guess = widgets.Text(
-        description="guess for the cache",
+        description="cache, a guess",
         placeholder="such as 20 GB",
         continuous_update=False,
-        style=_WIDE,
-        layout=widgets.Layout(width="300px"),
     )
     config = widgets.Textarea(
         description="config.json",
         placeholder="paste the content of a model's config.json here",
         continuous_update=False,
-        style=_WIDE,
-        layout=widgets.Layout(width="610px", height="58px"),
+        style={"description_width": "112px"},
+        layout=widgets.Layout(width="626px", height="58px"),
     )
-    return {
+    made: dict[str, widgets.Widget] = {
         "model": dropdown("model", memory_model.choices(), EXAMPLE),
         "num_layers": layers,
         "num_kv_heads": _steps("KV heads", 8, KV_HEADS),
         "head_dim": _steps("head_dim", 128, HEAD_DIMS),
         "cache_dtype": dropdown("cache dtype", dtypes, "bf16"),
-        "context": powers("tokens each", 8192, 128, 2**20, width="300px"),
+        "context": powers("tokens each", 8192, 128, 2**20),
         "users": users,
         "gpu": dropdown("GPU", cards, "H100 SXM5"),
-        "gpus": powers("GPUs, pooled", 1, 1, 16, width="300px"),
-        "parameters": _number("weights, billion", 8.03, 2000),
+        "gpus": powers("GPUs, pooled", 1, 1, 16),
+        "parameters": _number("weights, 10^9", 8.03, 2000),
         "weights_dtype": dropdown("weights dtype", dtypes[:6], "bf16"),
         "overhead": _number("overhead, GB", 2.0, 500),
         "guess": guess,
         "config": config,
     }
+    for name, control in made.items():
+        if name != "config":
+            control.layout = widgets.Layout(width=_WIDTH)
+            control.style.description_width = "112px"
+    return made

@@ -46,7 +46,7 @@ def memory_frame(
     )
     formula = formula_in_words(storage, values["cache_dtype"])
     cards = f"{values['gpus']} x {gpu.name}" if values["gpus"] > 1 else gpu.name
-    where = f"{title} on {cards}, {values['cache_dtype']} cache"
+    where = f"{title}, {values['cache_dtype']} cache, on {cards}: {_gb(split.capacity_bytes)}"
     picture = _bar(split, values, where, scale)
     return Frame(picture, _numbers(split), f"{title}: {formula}")
 
@@ -99,7 +99,6 @@ def _numbers(split: MemorySplit) -> dict[str, str]:
         "weights": format_bytes(split.weights_bytes),
         "cache = weights at": f"{split.users_at_weights:,.2f} users",
         "users that fit": f"{split.users_that_fit:,}",
-        "memory": format_bytes(split.capacity_bytes),
     }
 
 

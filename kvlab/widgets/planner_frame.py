@@ -29,7 +29,7 @@ def rank_segments(plan: Plan, row: RankRow) -> list[Segment]:
         ("overhead", sizes.overhead_bytes, "shared", True),
     ]
     if sizes.left_bytes >= held:
-        parts.append(("not used", sizes.memory_bytes - sizes.usable_bytes, "free", True))
+        parts.append(("spare", sizes.memory_bytes - sizes.usable_bytes, "free", True))
     return [Segment(n, b, role, f"{b / GB:.1f} GB", hatched) for n, b, role, hatched in parts if b]
 
 

@@ -9,7 +9,7 @@ import build_chapters
 import jupytext
 import nbformat
 import pytest
-from chapter_pairs import ROOT, differences, notebook_of, read_source
+from chapter_pairs import ROOT, announced_but_here, differences, notebook_of, read_source
 from run_notebook import CellFailed, run_notebook, write_atomically
 
 Chapter = Callable[[str], Path]
@@ -177,3 +177,11 @@ def test_jupytext_itself_agrees_with_the_pairing(chapter: Chapter) -> None:
     subprocess.run(sync, check=True, capture_output=True)
     assert source.read_text(encoding="utf-8") == TRIAL
     assert jupytext.read(target).cells == before.cells
+
+
+def test_a_chapter_called_coming_is_found_once_it_has_come(tmp_path: Path) -> None:
+    first = tmp_path / "00_start.ipynb"
+    first.write_text("<td>01 Follow one token (coming)</td>", encoding="utf-8")
+    assert announced_but_here(first) == []
+    (tmp_path / "01_follow.ipynb").touch()
+    assert "chapter 01" in announced_but_here(first)[0]

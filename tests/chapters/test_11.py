@@ -1,0 +1,111 @@
+"""Every number and name in the prose of chapter 11, checked against the functions."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kvlab.arithmetic.catalogue import find_model
+from kvlab.arithmetic.logs.rows import load_engine_rows
+from kvlab.arithmetic.plan_pooled import pooled_plan
+from kvlab.arithmetic.plan_ranks import fit_in_budget
+from kvlab.arithmetic.plan_timing import time_plan, what_binds
+from kvlab.arithmetic.sizing import plan
+from kvlab.course.bank import find_question, select_questions
+from kvlab.course.claims import find_claim
+from kvlab.course.exercises import exercises_of
+
+SOURCE = Path(__file__).resolve().parents[2] / "chapters" / "src" / "11_size_a_deployment.py"
+TEXT = SOURCE.read_text(encoding="utf-8")
+PROSE = "\n".join(line[2:] for line in TEXT.splitlines() if line.startswith("# "))
+GB, CONTEXT = 10**9, 131_072
+BOX = {"gpu_bytes": 80 * GB, "gpus": 8, "context": CONTEXT}
+H100 = {"gpu": "H100", "gpus": 8, "overhead_bytes": 3 * GB}
+TWIN = {**find_model("llama-3.1-70b").config, "num_key_value_heads": 1}
+
+
+def test_eleven_fit_on_nominal_cards_with_nothing_reserved_and_nine_with_overhead() -> None:
+    assert round(plan("llama-3.1-70b", utilization=1, **BOX).concurrency, 1) == 11.6
+    with_overhead = plan("llama-3.1-70b", overhead_bytes=3 * GB, **BOX)
+    assert (round(with_overhead.concurrency, 2), with_overhead.admission_bound) == (9.57, 9)
+
+
+def test_one_head_shrinks_the_cache_to_an_eighth_and_the_pool_promises_92() -> None:
+    twin = plan(TWIN, utilization=1, **BOX)
+    whole = plan("llama-3.1-70b", utilization=1, **BOX)
+    assert 8 * twin.request_bytes == whole.request_bytes
+    assert int(pooled_plan(twin).pooled) == 92 and "promises 92 requests" in PROSE
+    assert twin.admission_bound == 11
+
+
+def test_sixteen_ranks_take_as_many_bytes_of_a_token_as_eight() -> None:
+    each = [
+        plan("llama-3.1-70b", gpu="H100", tp=tp, context=8192).tightest.bytes_per_token
+        for tp in (8, 16)
+    ]
+    assert each == [40_960, 40_960]
+
+
+def test_stages_give_the_twin_nearly_all_that_the_pool_promised_and_cost_time() -> None:
+    spread = {"context": CONTEXT, **H100}
+    ranks, stages = plan(TWIN, **spread), plan(TWIN, **spread, tp=1, pp=8)
+    both = pooled_plan(stages)
+    assert both.copies == 1 and both.per_rank > 0.97 * both.pooled > 7 * ranks.concurrency
+    assert time_plan(stages).tpot.seconds > time_plan(ranks).tpot.seconds
+
+
+def test_eight_prompts_fill_20_gib_to_the_last_byte_and_only_seven_may_grow() -> None:
+    budget = 20 * 2**30
+    full = fit_in_budget("llama-3.1-70b", budget_bytes=budget, context=8192)
+    grown = fit_in_budget("llama-3.1-70b", budget_bytes=budget, context=8192, output=1024)
+    assert 8 * full.request_bytes == budget and grown.admission_bound == 7
+
+
+def test_a_full_pool_reads_for_about_as_long_whatever_the_length() -> None:
+    lengths = (8192, 32_768, CONTEXT)
+    times = [time_plan(plan("llama-3.1-70b", context=n, **H100)) for n in lengths]
+    steps = [timing.tpot.seconds for timing in times]
+    assert max(steps) < 1.1 * min(steps)
+    first = [timing.ttft.seconds for timing in times]
+    assert first[2] / first[1] > 4 and first[1] / first[0] > 4
+
+
+def test_a_target_of_20_ms_changes_what_binds() -> None:
+    inputs = {"context": CONTEXT, **H100}
+    binds = [what_binds(plan("llama-3.1-70b", tpot_target=t, **inputs)) for t in (None, 0.020)]
+    assert [binding.limit for binding in binds] == ["capacity", "bandwidth"]
+    assert "a target of 20 ms for each token" in PROSE
+
+
+def test_one_million_tokens_are_328_gb_and_three_minutes() -> None:
+    million = plan("llama-3.1-70b", context=10**6, **H100)
+    assert round(million.request_bytes / GB) == 328
+    assert million.admission_bound == 1
+    assert 3 < time_plan(million).ttft.seconds / 60 < 3.1
+
+
+def test_dividing_a_latent_by_eight_makes_it_eight_times_too_small() -> None:
+    kimi = next(row for row in load_engine_rows() if row.id == "gh-kimi-k2-h100")
+    need = next(f for f in kimi.explain().findings if f.quantity == "needed")
+    assert need.estimate.value / 2**30 / kimi.naive[0]["gives"] == pytest.approx(8, rel=1e-3)
+
+
+def test_each_question_is_taught_at_an_anchor_of_the_chapter() -> None:
+    anchors = set(re.findall(r'<a id="([^"]+)"></a>', TEXT))
+    questions = select_questions(chapter="11")
+    assert len(questions) >= 5
+    assert {question.anchor for question in questions} <= anchors
+    for name in re.search(r'names = "([^"]+)"', TEXT).group(1).split():
+        assert find_question(f"11-{name}").chapter == "11"
+
+
+def test_each_card_of_the_chapter_is_about_sizing() -> None:
+    cards = re.findall(r'claim_quiz\("([^"]+)"\)', TEXT)
+    assert 2 <= len(cards) <= 5
+    assert {find_claim(card).topic for card in cards} == {"sizing"}
+
+
+def test_the_statements_in_the_chapter_are_those_of_the_exercises() -> None:
+    for exercise in exercises_of("11"):
+        assert f"**{exercise.id} {exercise.title.rstrip('?.')}" in PROSE
+        assert exercise.statement in PROSE

@@ -1,0 +1,125 @@
+"""The exercises, claims and questions of chapter 04, against numbers worked out by hand."""
+
+import pytest
+
+from kvlab.course import checks_04
+from kvlab.course import exercises as ex
+from kvlab.course.bank import select_questions
+from kvlab.course.claims import find_claim, load_claims
+from kvlab.course.grading import Verdict
+
+H100_FLOPS, H100_BYTES = 989e12, 3.35e12
+WEIGHTS_8B, WEIGHTS_70B = 2 * 8_030_261_248, 2 * 70_553_706_496
+CACHE_8B, CACHE_70B = 2 * 32 * 8 * 128 * 2, 2 * 80 * 8 * 128 * 2
+
+
+def batch_gain(context: int, batch: int) -> float:
+    """Tokens a second of a batch over those of one request, both bound by reading."""
+    each = CACHE_8B * context
+    return batch * (WEIGHTS_8B + each) / (WEIGHTS_8B + batch * each)
+
+
+EXPECTED = {
+    "prefill-compute-bound": H100_FLOPS / H100_BYTES,
+    "batching-only-way": [batch_gain(n, 16) for n in (128, 8192, 32768)],
+    "capacity-and-bandwidth-separate": [80 * 2**30 / 3.35e9, 10 * 2**30 / 3.35e9],
+    "gpu-looks-busy": 100 * H100_BYTES / H100_FLOPS,
+    "logical-payload-32-seqs": 80,
+    "kv-bytes-equal-weights-70b": WEIGHTS_70B / CACHE_70B,
+}
+CLAIMS = [claim for claim in load_claims() if claim.chapter == "04"]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=[claim.id for claim in CLAIMS])
+def test_a_claim_is_recomputed_to_the_expected_value(claim) -> None:  # type: ignore[no-untyped-def]
+    assert claim.computed() == pytest.approx(EXPECTED[claim.id], rel=1e-9)
+
+
+def test_every_claim_is_covered() -> None:
+    assert {claim.id for claim in CLAIMS} == set(EXPECTED)
+    assert find_claim("prefill-compute-bound").learner_verdict == "only if"
+
+
+def step_by_hand(batch, flops, weight_bytes, cache_bytes):  # type: ignore[no-untyped-def]
+    read = weight_bytes + sum(cache_bytes for _ in range(batch))
+    arithmetic, reading = flops * batch / 989e12, read / 3.35e12
+    return arithmetic if arithmetic > reading else reading
+
+
+def accept_by_loop(proposed, chosen):  # type: ignore[no-untyped-def]
+    emitted = []
+    for guess, choice in zip([*proposed, None], chosen, strict=True):
+        emitted.append(choice)
+        if guess != choice:
+            break
+    return emitted, len(proposed) + 1 - len(emitted)
+
+
+RIGHT = {
+    "04-a": [step_by_hand, checks_04.step_seconds],
+    "04-b": [30, "30 requests"],
+    "04-c": ["8.47 ms", "0.00847 s"],
+    "04-d": [accept_by_loop, checks_04.accept],
+}
+WRONG = {
+    "04-a": {
+        "added": lambda b, f, w, c: b * f / 989e12 + (w + b * c) / 3.35e12,
+        "weights-for-each": lambda b, f, w, c: max(b * f / 989e12, b * (w + c) / 3.35e12),
+        "cache-once": lambda b, f, w, c: max(b * f / 989e12, (w + c) / 3.35e12),
+        "reading-alone": lambda b, f, w, c: (w + b * c) / 3.35e12,
+        "one-request": lambda b, f, w, c: max(f / 989e12, (w + b * c) / 3.35e12),
+    },
+    "04-b": {
+        "still-weights": 29,
+        "keys-only": 60,
+        "query-heads": 8,
+        "one-layer": int(WEIGHTS_8B / (CACHE_8B / 32 * 4096)) + 1,
+        "weights-in-numbers": 15,
+    },
+    "04-c": {
+        "cache-forgotten": "5.27 ms",
+        "cache-once": "5.37 ms",
+        "cache-not-split": "30.9 ms",
+        "one-card": "67.8 ms",
+        "weights-forgotten": "3.21 ms",
+    },
+    "04-d": {
+        "own-token-forgotten": lambda p, c: (accept_by_loop(p, c)[0][:-1], accept_by_loop(p, c)[1]),
+        "dropped-own": lambda p, c: (accept_by_loop(p, c)[0], accept_by_loop(p, c)[1] + 1),
+        "last-choice": lambda p, c: (
+            [*accept_by_loop(p, c)[0][:-1], c[-1]],
+            accept_by_loop(p, c)[1],
+        ),
+    },
+}
+EXERCISES = ex.exercises_of("04")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=[e.id for e in EXERCISES])
+def test_stub_right_and_wrong_answers(exercise) -> None:  # type: ignore[no-untyped-def]
+    space: dict = {}
+    exec(exercise.stub, space)
+    stub = next(value for name, value in space.items() if name != "__builtins__")
+    assert ex.check(exercise.id, stub).grade.verdict is Verdict.NOT_ANSWERED
+    for answer in RIGHT[exercise.id]:
+        assert ex.check(exercise.id, answer).passed
+    for misconception, answer in WRONG[exercise.id].items():
+        grade = ex.check(exercise.id, answer).grade
+        assert (grade.right, grade.misconception) == (False, misconception)
+    for strange in ({}, object(), "x" * 1000, [None], lambda: 1, lambda *a: a, float("nan")):
+        assert not ex.check(exercise.id, strange).passed
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=[e.id for e in EXERCISES])
+def test_the_worked_solution_passes(exercise) -> None:  # type: ignore[no-untyped-def]
+    space: dict = {}
+    exec(exercise.solution, space)
+    name = exercise.stub.removeprefix("def ").split("(")[0].split(" ")[0]
+    assert ex.check(exercise.id, space[name]).passed
+
+
+def test_the_chapter_has_its_questions_of_several_kinds() -> None:
+    questions = select_questions(chapter="04")
+    assert len(questions) >= 6
+    assert {question.topic for question in questions} == {"prefill-decode"}
+    assert len({type(question) for question in questions}) >= 4
