@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from kvlab.errors import KvlabError
+from kvlab.errors import KvlabError, is_out_of_memory
 
 COMMANDS = {
     "doctor": "kvlab.cli_doctor:doctor",
@@ -77,6 +77,8 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
+        if is_out_of_memory(error):
+            return _say("out of memory: try a smaller model, fewer tokens or bfloat16", INVALID)
         if not hasattr(error, "format_message"):  # not a usage error of typer's: a bug, show it
             raise
         return _say(error.format_message() or "no command given; see kvlab --help", INVALID)

@@ -15,7 +15,7 @@ def train_tiny(
     heads: Annotated[int, typer.Option(help="Query heads; the hidden size is 128.")] = 4,
     steps: Annotated[int, typer.Option(help="Training steps of 4,096 tokens.")] = 1_200,
     seed: Annotated[int, typer.Option(help="Draws the first weights and the data.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder [default: tiny-kv<N>].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder; tiny-kv<N> if left out.")] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     threads: Annotated[int, typer.Option(help="CPU threads; part of what fixes the result.")] = 1,
     checkpoint_every: Annotated[

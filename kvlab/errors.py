@@ -45,6 +45,21 @@ class Unsupported(KvlabError, NotImplementedError):
     """A cache or model cannot do this; the message says why."""
 
 
+_MEMORY_WORDS = ("cannot allocate memory", "can't allocate memory", "out of memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether Python, the system or torch says that memory ran out; torch has no one type.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
+    (True, False)
+    """
+    said = isinstance(error, RuntimeError) and any(
+        words in str(error).lower() for words in _MEMORY_WORDS
+    )
+    return said or isinstance(error, MemoryError)
+
+
 def shorten(value: object, limit: int = 80) -> str:
     """Return `repr(value)`, its middle cut out so that an error stays one line.
 

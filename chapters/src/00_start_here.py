@@ -13,6 +13,8 @@
 # - say what this machine has, what is missing, and what to do about it;
 # - watch a real model write with and without a cache, and name what differs;
 # - find your way: chapters, paths, notation and units.
+#
+# The results of a run are saved in this page. To guess before you see them, choose *Edit > Clear Outputs of All Cells*.
 
 # %% tags=["setup"]
 import sys
@@ -31,6 +33,8 @@ chapter_line("00")
 
 # %% [markdown]
 # **Core** sections are the short way through; **Deep dive** sections can be skipped and read later. Run a cell with Shift+Enter, from the top. Any cell can be run again at any time.
+#
+# **Saved results are in the page**, under their cells, and they answer the questions that come before them. If you want to guess first, as the course is meant, choose *Edit > Clear Outputs of All Cells* now, and in each chapter that you open. A saved guess field is a picture; run its cell to type.
 
 # %% [markdown]
 # ## Does my machine work?
@@ -83,6 +87,11 @@ predict(f"{sizes}: how many times faster with a cache?", unit="x", key="00-speed
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict("How many MiB does the cache hold at the end?", unit="MiB", key="00-cache-bytes")
 
+# %% [markdown] tags=["instructor"]
+# <details><summary><b>For instructors</b></summary>
+# Ask the room before the race: will the two texts be the same? Most say "nearly". Then let the first ten tokens pass and ask which column slows down, and why. Common wrong answer: the cache stores the answers.
+# </details>
+
 # %% [markdown]
 # Now the race. Each column has a clock of its own, which counts only its own steps; the column whose clock is behind goes next. Watch two things: the speed at the left falls as its text grows, and only the right side holds bytes.
 
@@ -100,16 +109,13 @@ contest = race(lanes, **options, title=str(loaded))
 contest.show()
 without, cached = contest.steps.values()
 
-# %% [markdown] tags=["instructor"]
-# **Ask the room before the race:** will the two texts be the same? Most say "nearly". Then let the first ten tokens pass and ask which column slows down, and why. Common wrong answer: the cache stores the answers.
-
 # %% [markdown]
 # How much faster it was depends on your machine and on what else runs on it. Here is your guess beside the measured ratio:
 
 # %% tags=["timing", "device", "nbval-ignore-output"]
 times_faster = sum(s.seconds for s in without) / sum(s.seconds for s in cached)
 where = f"Measured with {loaded.name}, float32, on {loaded.device}."
-reveal("00-speedup", f"{times_faster:.1f} x", remark=where)
+reveal("00-speedup", f"{times_faster:.1f} x", remark=where, measured=True)
 
 # %% [markdown]
 # What does not depend on the machine: the texts. A cache is a shortcut, not an approximation. Both columns chose the same tokens, one by one.
@@ -134,7 +140,7 @@ bars += [Bar("with a cache", once, f"{once:,}", "value")]
 compare_bars(bars, title=f"Token-forwards for P = {prompt_tokens}, N = {new_tokens}")
 
 # %% [markdown]
-# And the bytes are what a formula says: two vectors, one key and one value, for each layer, KV head and token, times the bytes of a number. Chapter 03 takes this formula apart.
+# And the bytes are what a formula says: two vectors, one key and one value, for each layer, KV head and token, times the bytes of a number. A model is a stack of *layers*; in each, one or more *KV heads* keep a key and a value of their own. Chapter 03 takes this formula apart.
 
 # %%
 from kvlab.arithmetic.units import format_bytes
@@ -155,7 +161,7 @@ from kvlab.figures.curves import Axis, Series, curve_chart
 tokens = range(1, new_tokens + 1)
 slow = Series("without a cache", tokens, [1000 * s.seconds for s in without], "wasted", "dashed")
 fast = Series("with a cache", tokens, [1000 * s.seconds for s in cached], "value")
-x, y = Axis("token written, 1 to N"), Axis("milliseconds for that token")
+x, y = Axis("token written, 1 to N"), Axis("milliseconds for that token", full=True)
 curve_chart([slow, fast], x=x, y=y, title="The time of every token in the race")
 
 # %% [markdown]
@@ -179,7 +185,9 @@ path_cards()
 # ## Notation and units
 # **Core · 1 minute**
 #
-# A letter means the same thing in the whole course. Beside it stands its name in the code. Do not learn this table; come back to it.
+# In a formula a letter means the same thing in the whole course. Beside it stands its name in the code. Do not learn this table; come back to it.
+#
+# Some letters have a second use, which the place tells: A to H are also the toy's letters, V in $q K^\top$ and its like the values; B after a number is a byte and b a bit; P before a unit is peta. In code, chapter 02 writes `MLP` for I.
 
 # %%
 from kvlab.course.notation import symbol_rows, unit_rows
@@ -192,7 +200,7 @@ table(head, symbol_rows("smollm2"), caption="Notation of the course", numeric=[3
 # Memory is counted in two ways that look alike. The gap grows with the prefix, and at the size of a GPU's memory it decides whether a model fits. So every size in this course says its unit, and both where people mix them up.
 
 # %%
-caption = "Units card: a byte is 8 bits, written B; a small b is a bit"
+caption = "Units card: after a number, B is a byte of 8 bits and b is a bit"
 head = ["binary", "in bytes", "decimal", "in bytes", "binary is larger by"]
 table(head, unit_rows(), caption=caption, numeric=[1, 3, 4])
 
@@ -243,7 +251,7 @@ print("value    ", step.v[0])
 # <a id="warm-up-dot-product"></a>
 # ### Vectors to scores
 #
-# How well does D's query fit the key of an older token? Multiply place by place and add: the dot product. Divided by the square root of the vector's length, it is the score.
+# How well does D's query fit the key of an older token? Multiply place by place and add: the dot product. Divided by the square root of head_dim, the number of entries in each vector, it is the score.
 
 # %%
 query, key_of_c = step.q[0], step.keys[0, 2]
@@ -320,8 +328,11 @@ found |= {"a step of the race": f"{1000 * taken:.1f} ms", "ratio": f"{taken / le
 readout(found, title="Estimate, then measure")
 
 # %% [markdown]
+# A ratio of 1 would mean that the step does nothing but wait for memory. It is larger, so reading the weights explains a part of the time, not all. The rest is real too: Python and the start of many small operations, products with a single row that do not reach the full bandwidth, and whatever else the cores were doing.
+
+# %% [markdown]
 # ## Your turn
-# **Deep dive · 2 minutes**
+# **Deep dive · 2 minutes** for one try; practice takes as long as you like.
 #
 # Write your answer in place of the three dots, then run the check. You may calculate in the cell. An unanswered exercise is no error.
 
@@ -332,9 +343,9 @@ readout(found, title="Estimate, then measure")
 answer_a = ...
 
 # %% tags=["check"]
-from kvlab.course import check_gib_to_gb, check_vector_bytes, hint_steps, solution
+from kvlab.course import check, hint_steps, solution
 
-check_vector_bytes(answer_a)
+check("00-a", answer_a)
 
 # %% tags=["hint"]
 hint_steps("00-a")
@@ -349,7 +360,7 @@ solution("00-a")
 answer_b = ...
 
 # %% tags=["check"]
-check_gib_to_gb(answer_b)
+check("00-b", answer_b)
 
 # %% tags=["hint"]
 hint_steps("00-b")
@@ -361,7 +372,7 @@ solution("00-b")
 # ## Claims you will meet
 # **Deep dive · 1 minute**
 #
-# Sentences like these stand on public pages. Judge first: does it hold, hold only if something is said, or is it wrong? Then look at what was recomputed. Never repeat a number that you did not recompute.
+# Sentences like these stand on public pages. Judge first: does it hold, hold only if something is said, or is it wrong? Then look at what was recomputed. The formula of the race is enough for the first; for the second, think of what passes again at each step. Never repeat a number that you did not recompute.
 
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.claims import claim_quiz
@@ -396,7 +407,9 @@ feedback("note", keep, heading="Keep these three")
 # - NIST, *Prefixes for binary multiples*, https://physics.nist.gov/cuu/Units/binary.html
 
 # %% [markdown] tags=["instructor"]
-# **To close the lecture:** show the race once more and ask for the one number that grows at the right and not at the left. Then ask for the one that grows at the left. Memory for time: the course in two words.
+# <details><summary><b>For instructors</b></summary>
+# To close the lecture, show the race once more and ask for the one number that grows at the right and not at the left. Then ask for the one that grows at the left. Memory for time: the course in three words.
+# </details>
 
 # %% [markdown]
 # ## The answer

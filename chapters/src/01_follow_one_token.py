@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 01 Follow one token: queries, keys and values
 #
-# **[Open in Colab](https://colab.research.google.com/github/kvlab/kvlab/blob/main/chapters/01_follow_one_token.ipynb)**
+# [Open in Colab](https://colab.research.google.com/github/kvlab/kvlab/blob/main/chapters/01_follow_one_token.ipynb)
 #
 # **The question.** A model has read A, B and C and now consumes D. What does this step leave behind for the next one, and why may it be used again?
 
@@ -9,8 +9,10 @@
 # **After this chapter you can**
 #
 # - follow one token through an attention layer and say what is read, what is written and what is thrown away;
-# - give the shape of a cache and count the positions in it, without the usual error of one;
+# - give the shape of a cache and count the positions in it, without the usual off-by-one error;
 # - say why old keys and values may be used again, and show on a real model where that ends.
+#
+# The results of a run are saved in this page. To guess before you see them, choose *Edit > Clear Outputs of All Cells*.
 
 # %% tags=["setup"]
 import sys
@@ -30,7 +32,7 @@ chapter_line("01")
 # %% [markdown]
 # You need the dot product and softmax; the warm-up of chapter 00 has both. **Core** sections are the short way through, **deep dives** can wait.
 #
-# The next cell loads a real model for later. Where SmolLM2 is not at hand it takes the bundled `tiny` and the line below says so: words and differences are then others, the conclusions are the same.
+# The next cell loads a real model for later. Where SmolLM2 is not at hand it takes the bundled `tiny` and the line below says so: words and differences will then be different, the conclusions are the same.
 
 # %% tags=["setup", "device", "nbval-ignore-output"]
 from kvlab.model.load import load_model
@@ -44,7 +46,7 @@ loaded
 # ## 1. A model small enough to print
 # **Core · 3 minutes**
 #
-# The toy reads letters and says the next one. It has one attention layer and nothing around it, so whatever it knows came through attention. A token's vector holds four numbers for the letter, one for the position, and a constant 1.
+# The toy reads letters and says the next one. It has one attention layer and nothing around it, so whatever it knows came through attention. A token's vector holds four numbers for the letter, one for the position, and a constant 1. Eight letters fit into four places: A to D put +1 into one of them, E to H put -1.
 
 # %%
 from kvlab.model.toy import LETTERS, Toy, ToyCache
@@ -77,7 +79,7 @@ predict(
 )
 
 # %% [markdown]
-# Here is the whole step, once, with nothing hidden. Read it as six moves: **project** the new token, **store** its key and value, **compare** its query with every key, turn scores into **weights**, **mix** the values, and read off the next letter. As a formula: $\mathrm{softmax}(q K^\top / \sqrt{d})\,V$, with $d$ the head_dim.
+# Here is the whole step, once, with nothing hidden. Read it as six moves: **project** the new token, **store** its key and value, **compare** its query with every key, turn scores into **weights**, **mix** the values, and read off the next letter: one number for each letter, its *logit*, and the largest wins. As a formula: $\mathrm{softmax}(q K^\top / \sqrt{d})\,V$, with $d$ the head_dim.
 
 # %%
 import numpy as np
@@ -226,7 +228,7 @@ remark = "No later token reaches back, in any layer. So a row, once written, can
 reveal("01-layers-changed", changed, remark=remark)
 
 # %% [markdown]
-# This is the licence for the cache, and it names its own limits. Old rows do **not** stay valid when attention looks both ways, as in an encoder; when an earlier token is edited; when positions shift; or when the weights change, for example by another adapter.
+# This is the licence for the cache, and it names its own limits. Old rows do **not** stay valid when attention looks both ways, as in an encoder, which reads a finished text; when an earlier token is edited; when positions shift; or when the weights change, for example by another adapter, a small set of weights added to the model's own.
 
 # %% [markdown]
 # <a id="shapes"></a>
@@ -308,13 +310,13 @@ print("they differ at position", edit)
 
 # %% tags=["deep-dive", "predict", "widget", "nbval-ignore-output"]
 predict(
-    "From which layer on (first layer = 1) does the key of the last word differ?",
+    "From which layer on does the key of the last word differ? The first layer is 1.",
     unit="",
     key="01-first-layer",
 )
 
 # %% [markdown] tags=["deep-dive"]
-# Both texts are read into caches of their own. A difference is measured as a share of the vector's own length, all KV heads of a position together.
+# Both texts are read into caches of their own. A difference is measured as a share of the vector's own norm (the root of the sum of its squares), all KV heads of a position together.
 
 # %% tags=["deep-dive"]
 ours, logits_ours = read_into_cache(loaded, ids)
@@ -325,7 +327,7 @@ first_values = [apart.first_layer(i, "values") for i in range(ids.shape[1])]
 print("first layer that differs, by position:", first_keys)
 assert first_values == first_keys
 remark = "Layer 1 makes its keys before any attention; the next one has heard of the edit."
-reveal("01-first-layer", f"layer {first_keys[-1]}", remark=remark)
+reveal("01-first-layer", first_keys[-1], remark=remark)
 
 # %% [markdown] tags=["deep-dive"]
 # Three regions. Before the edit nothing changes, in any layer. At the edited word everything changes. After it the first layer is untouched and every deeper layer differs. **How to read it:** a row is a layer, a column a position; the number is the difference in percent, grey means none.
@@ -356,18 +358,18 @@ for number in shown:
     print(f"layer {number:2}: the last word's key differs by {apart.keys[number - 1, -1]:.1%}")
 
 # %% [markdown] tags=["deep-dive"]
-# Does it matter? We let the second conversation use rows of the first one, then consume its last word as usual. Nothing complains. With all rows borrowed the model answers the *other* question; with only the edited row renewed the answer may look right while the logits are off.
+# Does it matter? We let the second conversation use rows of the first one, then consume its last word as usual. Nothing complains. With all rows borrowed the model answers the *other* question; with all but the edited row borrowed the answer may look right while the logits are off.
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 from kvlab.model.inspect_cache import finish_with
 
-own_rows = {"none": [], "the edited one": [edit], "all": range(ids.shape[1])}
+own_rows = {"all": [], "all but the edited one": [edit], "none": range(ids.shape[1])}
 off, endings = [], []
-for name, own in own_rows.items():
+for borrowed, own in own_rows.items():
     said = finish_with(loaded, ours, theirs, own, edited_ids)  # logits, (1, vocab_size)
     off.append(float((said - logits_theirs).abs().max()))
-    endings.append((name, loaded.decode(said.argmax(-1)).strip(), f"{off[-1]:.1f}"))
-head = ["rows of its own", "next word", "largest logit difference"]
+    endings.append((borrowed, loaded.decode(said.argmax(-1)).strip(), f"{off[-1]:.1f}"))
+head = ["rows borrowed", "next word", "largest logit difference"]
 table(head, endings, numeric=[2], caption=repr(loaded))
 
 # %% tags=["deep-dive"]
@@ -382,7 +384,7 @@ print("off by more than rounding:", [value > rounding for value in off])
 # ## 9. Three mistakes that raise no error
 # **Deep dive · 7 minutes**
 #
-# If the toy gave the right letter with a wrong mask, it would not be using the mask. So we break it on purpose: a wrong position offset, the first row of a square mask for a late query, and left padding whose positions are counted in two ways.
+# If the toy gave the right letter with a wrong mask, it would not be using the mask. So we break it on purpose: a wrong position offset, the first row of a square mask for a late query, and left padding (filler tokens in front, so that texts of a batch are equally long) whose positions are counted in two ways.
 
 # %% tags=["deep-dive", "predict", "widget", "nbval-ignore-output"]
 predict("How many of these three mistakes raise an error?", unit="mistakes", key="01-errors")
@@ -391,7 +393,8 @@ predict("How many of these three mistakes raise an error?", unit="mistakes", key
 from kvlab.model.toy_mistakes import MISTAKES
 
 wrongs = []
-for mistake in (make() for make in MISTAKES[:3]):
+for make in MISTAKES[:3]:  # the fourth is not about positions or masks
+    mistake = make()
     outcome = mistake.right.prediction, mistake.wrong.prediction
     wrongs.append((mistake.name, mistake.what, mistake.first_wrong, *outcome))
 table(["mistake", "what was done", "first wrong", "right", "it says"], wrongs)
@@ -405,7 +408,7 @@ remark = f"All {silent} run to the end and say a wrong letter."
 reveal("01-errors", len(wrongs) - silent, remark=remark)
 
 # %% [markdown] tags=["deep-dive"]
-# Now the same three in the real Llama, on the first text. **How to read it:** each number is the first layer, from 1, in which keys or values part from the right run; a dash means that they never do.
+# Now the same three in the real Llama, on the first text. **How to read it:** each number is the first layer, from 1, in which keys or values differ from the right run; a dash means that they never do.
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 from kvlab.model.llama_mistakes import LLAMA_MISTAKES
@@ -427,6 +430,8 @@ print("logits off by more than 1:", [mistake.logit_difference > 1 for mistake in
 
 # %% [markdown]
 # ## Your turn
+# **Practice · as long as you like**
+#
 # Each check says "not answered yet" until you replace the `...`. Hints and worked solutions are folded; open as much as you need.
 
 # %% [markdown]
@@ -473,10 +478,10 @@ solution("01-b")
 # **01-c The shape of one layer's keys.** SmolLM2-135M has 30 layers, 9 query heads, 3 KV heads, head_dim 64 and hidden size 576. One sequence: a prompt of 12 tokens, then 5 tokens emitted. What shape do the keys of one layer have? Answer with a tuple (batch, KV heads, positions, head_dim).
 
 # %% tags=["exercise"]
-answer = ...
+answer_c = ...
 
 # %% tags=["check"]
-check("01-c", answer)
+check("01-c", answer_c)
 
 # %% tags=["hint"]
 hint_steps("01-c")
@@ -505,6 +510,8 @@ solution("01-d")
 
 # %% [markdown]
 # ## What interviewers listen for
+# **Practice · as long as you like**
+#
 # Say your answer aloud first, then open it.
 #
 # <details><summary><b>Why does the cache hold keys and values, but no queries?</b></summary>
@@ -516,11 +523,13 @@ solution("01-d")
 # </details>
 #
 # <details><summary><b>A prompt of P tokens, N emitted: how many positions are cached?</b></summary>
-# P + N - 1. The prefill writes P and emits the first token; each of the N - 1 further steps writes one. The last emitted token is not consumed. Without this answer every capacity estimate starts with an error of one, and every rollback too.
+# P + N - 1. The prefill writes P and emits the first token; each of the N - 1 further steps writes one. The last emitted token is not consumed. Without this answer every capacity estimate is off by one from the start, and every rollback too.
 # </details>
 
 # %% [markdown]
 # ## Claims you will meet
+# **Practice · as long as you like**
+#
 # Statements from public pages. Give your verdict first: holds, only if, or wrong. The card then shows what was recomputed and the condition.
 
 # %% tags=["widget", "nbval-ignore-output"]
@@ -539,6 +548,8 @@ claim_quiz("kv-of-token-1-never-changes")
 
 # %% [markdown]
 # ## Self-check
+# **Practice · as long as you like**
+#
 # Six questions. "Fresh numbers" asks the same one anew, so you can practise until the numbers no longer matter.
 
 # %% tags=["widget", "nbval-ignore-output"]
@@ -563,7 +574,9 @@ takeaways = [
 table(["takeaway", "computed here"], takeaways)
 
 # %% [markdown] tags=["instructor"]
-# **For a room:** stop the player at position 3 and ask what is thrown away when the step ends. Most say "the old keys". Then ask for the number of positions after four emitted letters and count hands for six and seven.
+# <details><summary><b>For instructors</b></summary>
+# Stop the player at position 3 and ask what is thrown away when the step ends. Most say "the old keys". Then ask for the number of positions after four emitted letters and count hands for six and seven.
+# </details>
 
 # %% [markdown]
 # ## Sources

@@ -104,7 +104,7 @@ def _load(path: Path) -> tuple[CatalogueRow, ...]:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise KvlabError(f"cannot read {path.name}: {error}") from error
     if not isinstance(document, dict):
         raise InvalidArgument(path.name, document, "must hold a JSON object")
@@ -185,4 +185,5 @@ def _not_found(name: str, index: dict[str, CatalogueRow]) -> str:
     if ids:
         return f"no such model in the catalogue; close: {', '.join(ids)}"
     some = dict.fromkeys(row.id for row in index.values())
-    return f"no such model in the catalogue; it knows {', '.join(list(some)[:5])}"
+    known = ", ".join(list(some)[:5])
+    return f"no such model in the catalogue; it knows {known}, or short: llama-3.1-70b"

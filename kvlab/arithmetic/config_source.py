@@ -37,7 +37,7 @@ def parse(text: str, where: str) -> Mapping[str, Any]:
     """Return the JSON object in `text`, or raise an error that names `where`."""
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise KvlabError(f"{where} is not valid JSON: {error}") from None
     if not isinstance(document, dict):
         kind = type(document).__name__

@@ -55,8 +55,9 @@ class ModelShape:
         """Read the shape from the fields of a Hugging Face `config.json`.
 
         A missing or null `num_key_value_heads` means one per query head; a missing or null
-        `head_dim` means hidden size / query heads. Raises `InvalidArgument` naming the field, and
-        `Unsupported` for a model type whose layers these formulas do not describe.
+        `head_dim` means hidden size / query heads. A Mistral whose config says that it has no
+        window (`"sliding_window": null`) is a Llama here. Raises `InvalidArgument` naming the
+        field, and `Unsupported` for a model type whose layers these formulas do not describe.
         """
         _check_model_type(config)
         num_heads = _read(config, "num_attention_heads")
@@ -78,7 +79,9 @@ class ModelShape:
 
 def _check_model_type(config: Mapping[str, Any]) -> None:
     model_type = config.get("model_type", "llama")
-    if model_type not in SUPPORTED_MODEL_TYPES:
+    if model_type == "mistral" and config.get("sliding_window", 4096) is None:
+        _read(config, "num_key_value_heads")  # a Mistral's own default is 8, not one a query head
+    elif model_type not in SUPPORTED_MODEL_TYPES:
         known = ", ".join(SUPPORTED_MODEL_TYPES)
         raise Unsupported(f"model_type={model_type!r}: these formulas describe only {known}")
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from kvlab.cache.build import CACHE_NAMES, make_cache
     from kvlab.cache.container import KVCache
     from kvlab.cache.contiguous import GrowingLayer, PreallocatedLayer
-    from kvlab.cache.hf import call_model, generate_with, transformers_cache
+    from kvlab.cache.hf import call_model, generate_with
+    from kvlab.cache.hf_caches import transformers_cache
     from kvlab.cache.operations import (
         cache_length,
         cache_nbytes,
@@ -28,7 +29,8 @@ _HOME = {
     "build": ["CACHE_NAMES", "make_cache"],
     "container": ["KVCache"],
     "contiguous": ["GrowingLayer", "PreallocatedLayer"],
-    "hf": ["call_model", "generate_with", "transformers_cache"],
+    "hf": ["call_model", "generate_with"],
+    "hf_caches": ["transformers_cache"],
     "operations": [
         "cache_length",
         "cache_nbytes",

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from kvlab.cache.hf import LayerAdapter
+from kvlab.cache.lengths import token_count
 from kvlab.cache.measure import storage_nbytes
 from kvlab.errors import CacheFull, InvalidArgument, Unsupported
 
@@ -107,12 +108,10 @@ class KVLayer(LayerAdapter):
 
     def truncate_to(self, n: int) -> None:
         """Keep the first `n` tokens, 0 <= n <= tokens seen."""
-        if not 0 <= n <= self.cumulative_length:
-            rule = f"must be from 0 to {self.cumulative_length}, the tokens in the cache"
-            raise InvalidArgument("n", n, rule)
+        n = token_count(n, self.cumulative_length)
         if n < self.cumulative_length:
             self.keep_first(n)
-            self.cumulative_length = int(n)
+            self.cumulative_length = n
 
     def select_rows(self, rows: Tensor) -> None:
         """Keep these sequences of the batch, in this order; a row may be named twice."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from kvlab.cache.base import KVLayer
 from kvlab.cache.hf import CacheAdapter
-from kvlab.errors import InvalidArgument
+from kvlab.cache.lengths import token_count
 
 
 class KVCache(CacheAdapter):
@@ -62,9 +62,7 @@ class KVCache(CacheAdapter):
     def truncate_to(self, n: int) -> None:
         """Keep the first `n` tokens in every layer, 0 <= n <= tokens in the cache."""
         shortest = min(layer.get_seq_length() for layer in self.layers)
-        if not 0 <= n <= shortest:
-            rule = f"must be from 0 to {shortest}, the tokens in the cache"
-            raise InvalidArgument("n", n, rule)
+        n = token_count(n, shortest)
         for layer in self.layers:
             if n < max(self.needed_by_rollback):
                 layer.copy_storage()  # the tokens after n must survive what is written next
@@ -73,9 +71,7 @@ class KVCache(CacheAdapter):
     def drop_last(self, n: int) -> None:
         """Drop the last `n` tokens of every layer, 0 <= n <= tokens in the cache."""
         length = self.get_seq_length()
-        if not 0 <= n <= length:
-            raise InvalidArgument("n", n, f"must be from 0 to {length}, the tokens in the cache")
-        self.truncate_to(length - n)
+        self.truncate_to(length - token_count(n, length))
 
     def select_rows(self, rows: Tensor) -> None:
         """Keep these sequences of the batch, in this order; a row may be named twice."""

@@ -1,7 +1,7 @@
-"""The one file that knows transformers' own cache names; they moved four times in a year.
+"""The adapter: with `hf_caches.py` all that knows transformers' cache names; they moved often.
 
-Three parts: the two base classes that let our caches run inside transformers' models, the calls
-that hand a cache to such a model, and transformers' own caches. No storage idea of ours is here.
+Two parts: the two base classes that let our caches run inside transformers' models, and the calls
+that hand a cache to such a model. No storage idea of ours is here.
 """
 
 from __future__ import annotations
@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import LlamaConfig, cache_utils
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from kvlab.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedModel
+    from transformers import PreTrainedModel
 
 LAYER_METHODS = frozenset(
     ["lazy_initialization", "update", "get_mask_sizes", "get_seq_length", "get_max_length"]
 )
-TRANSFORMERS_CACHES = ("dynamic", "static", "fp8")
 
 
 def layer_protocol_difference() -> str:
@@ -143,57 +141,3 @@ def generate_with(
         if seed is not None:
             torch.manual_seed(seed)
         return model.generate(input_ids, max_new_tokens=max_new_tokens, **settings | options)
-
-
-# -- transformers' own caches ------------------------------------------------------------
-
-
-def transformers_cache(kind: str, *, num_layers: int, capacity: int | None = None) -> Cache:
-    """Return one of transformers' caches: "dynamic", "static" (needs `capacity`) or "fp8".
-
-    >>> len(transformers_cache("static", num_layers=2, capacity=8).layers)
-    2
-    """
-    if kind not in TRANSFORMERS_CACHES:
-        raise InvalidArgument("kind", kind, f"must be one of {', '.join(TRANSFORMERS_CACHES)}")
-    config = LlamaConfig(num_hidden_layers=num_layers)
-    if kind == "dynamic":
-        return cache_utils.DynamicCache(config=config)
-    if kind == "static":
-        if capacity is None:
-            raise InvalidArgument("capacity", capacity, "a static cache needs its size in tokens")
-        return cache_utils.StaticCache(config=config, max_cache_len=capacity)
-    if not hasattr(cache_utils, "Fp8QuantizedLayer"):
-        raise Unsupported("this transformers has no FP8 cache layer; 5.22 and later have")
-    return cache_utils.QuantizedCache(backend="fp8", config=config)
-
-
-def cache_for(config: PretrainedConfig) -> Cache:
-    """Return the empty cache that transformers itself makes for a model with this config."""
-    return cache_utils.DynamicCache(config=config)
-
-
-def can_crop(cache: Cache) -> bool:
-    """Return whether a cache can drop its last tokens and be as if they had never come.
-
-    transformers' static layers learned it after 5.15, its quantised layers cannot.
-    """
-    return all(hasattr(x, "crop") for x in cache.layers) and getattr(cache, "is_croppable", True)
-
-
-def is_restorable(layer: object) -> bool:
-    """Return whether a stock layer can be put back without having copied its tensors.
-
-    It can where old tensors are replaced, or written only past the tokens held.
-    """
-    if isinstance(layer, cache_utils.LinearAttentionCacheLayerMixin):
-        return False
-    return isinstance(layer, cache_utils.DynamicLayer) or type(layer) is cache_utils.StaticLayer
-
-
-def fraction_filled(layer: object) -> tuple[int, int]:
-    """Return (tokens held, tokens allocated) of a stock layer with a fixed buffer, else (1, 1)."""
-    if not isinstance(layer, cache_utils.StaticLayer) or not layer.is_initialized:
-        return 1, 1
-    allocated = layer.keys.shape[-2]
-    return min(int(layer.get_seq_length()), allocated), allocated

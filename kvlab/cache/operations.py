@@ -8,7 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
-from kvlab.cache.hf import Cache, can_crop, fraction_filled, is_restorable
+from kvlab.cache.hf import Cache
+from kvlab.cache.hf_caches import can_crop, fraction_filled, is_restorable
+from kvlab.cache.lengths import token_count
 from kvlab.cache.measure import storage_nbytes, tensors_of
 from kvlab.errors import CacheInUse, InvalidArgument, Unsupported
 
@@ -42,8 +44,7 @@ def _layer_nbytes(layer: Any) -> int:
 def truncate_to(cache: Cache, n: int) -> None:
     """Keep the first `n` tokens of a cache, ours or transformers'."""
     length = cache_length(cache)
-    if not 0 <= n <= length:
-        raise InvalidArgument("n", n, f"must be from 0 to {length}, the tokens in the cache")
+    n = token_count(n, length)
     if not can_crop(cache):
         raise Unsupported(f"this {type(cache).__name__} cannot be shortened")
     cache.crop(n - length)

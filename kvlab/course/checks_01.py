@@ -94,7 +94,7 @@ _POSITIONS_WRONG = (
     WrongFunction(
         "one-too-far",
         lambda q, c: list(range(c + 1, c + 1 + q)),
-        "One too far: c tokens in the cache hold positions 0 to c - 1.",
+        "One too far: the cached tokens hold positions 0 to `cached_tokens - 1`.",
     ),
     WrongFunction(
         "one-too-early",

@@ -137,20 +137,25 @@ def grade_step(answer: object) -> Grade:
     return grade_function(answer, cached_step, _step_cases(), _STEP_WRONG)
 
 
-def attention_flops(position: int = 8192) -> int:
-    """Return Llama 3.1 70B's attention FLOPs for one token decoded at a 1-based position.
+FIRST, LAST = 7193, 8192
+"""The positions of exercise 02-c, counted from 1."""
 
-    >>> attention_flops()
+
+def attention_flops(first: int = FIRST, last: int = LAST) -> int:
+    """Return Llama 3.1 70B's attention FLOPs for tokens decoded at 1-based positions.
+
+    >>> attention_flops(8192)
     21474836480
     """
     shape = model_shape("llama-3.1-70b")
-    return forward_flops(shape, q_len=1, cached_tokens=position - 1).attention
+    steps = (forward_flops(shape, q_len=1, cached_tokens=t - 1) for t in range(first, last + 1))
+    return sum(step.attention for step in steps)
 
 
 def grade_flops(answer: object) -> Grade:
     """Grade exercise 02-c."""
     shape, right = model_shape("llama-3.1-70b"), attention_flops()
-    group = shape.queries_per_kv_head
+    group, tokens = shape.queries_per_kv_head, LAST - FIRST + 1
     known = (
         ("kv-heads", right // group, "KV heads were counted; every query head does its own work."),
         ("half", right // 2, "Half: count scores and weighted sum, and 2 FLOPs a multiply-add."),
@@ -158,9 +163,20 @@ def grade_flops(answer: object) -> Grade:
         ("one-layer", right // shape.num_layers, "That is one layer; the model has more."),
         ("one-head", right // shape.num_heads, "That is one query head; each layer has more."),
         (
+            "final-length",
+            tokens * attention_flops(LAST),
+            "That counts every token at the last position; the earlier ones see fewer keys.",
+        ),
+        (
+            "first-length",
+            tokens * attention_flops(FIRST, FIRST),
+            "That counts every token at the first position; the later ones see more keys.",
+        ),
+        ("last-token-alone", attention_flops(LAST), "That is the last token alone, of 1,000."),
+        (
             "all-queries",
-            right * 8192,
-            "With a cache only the newest query asks, not 8,192 of them.",
+            attention_flops(1, LAST),
+            "With a cache the queries of positions 1 to 7,192 do not ask again.",
         ),
     )
     slips = tuple(Misconception(*row) for row in known)

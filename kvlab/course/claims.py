@@ -122,10 +122,12 @@ def computed_rows(claim: Claim) -> dict[str, str]:
 
     >>> computed_rows(find_claim("recompute-quadruples"))
     {'computed': '2.40x'}
+    >>> computed_rows(find_claim("only-q-changes"))
+    {'nothing to count': 'look at what a step writes'}
     """
     value = claim.computed()
     if value is None:
-        return {"computed": claim.no_number}
+        return {"nothing to count": claim.no_number}
     values = value if isinstance(value, Sequence) else [value]
     names = claim.parts or ["computed"] * (len(values) == 1) or [f"{i}" for i in range(len(values))]
     return dict(zip(names, (_write(item, claim) for item in values), strict=True))

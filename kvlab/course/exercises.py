@@ -1,7 +1,8 @@
 """Exercises: check an answer, ask for a hint (one step a call), open the worked solution.
 
-An exercise lives in `exercises_NN` for chapter NN. Its stub is `answer = ...` or a function whose
-body is `...`; while it is, the check says "not answered yet", so a notebook runs green untouched.
+An exercise lives in `exercises_NN` for chapter NN. Its stub is a name (`answer = ...` or
+`answer_a = ...`) or a function whose body is `...`; while it is, the check says "not answered
+yet", so a notebook runs green untouched.
 """
 
 import re

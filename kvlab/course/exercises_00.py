@@ -2,7 +2,7 @@
 
 from kvlab.arithmetic.units import GIB, gb, gib
 from kvlab.course.exercises import CheckResult, Exercise, check
-from kvlab.course.grading import Grade, Misconception, Target, grade_number
+from kvlab.course.grading import Grade, Misconception, Target, Verdict, grade_number
 
 HIDDEN_SIZE, BYTES = 576, 2  # SmolLM2's vector in bfloat16
 POOL_GIB = 60
@@ -30,7 +30,11 @@ def grade_gib_to_gb(answer: object) -> Grade:
     )
     slips = tuple(Misconception(*row) for row in known)
     right = gb(POOL_GIB * GIB)
-    return grade_number(answer, Target(right, unit="GB", tolerance=0.001, misconceptions=slips))
+    grade = grade_number(answer, Target(right, unit="GB", tolerance=0.001, misconceptions=slips))
+    rounded = grade_number(answer, Target(right, unit="GB", tolerance=0.02))
+    if grade.verdict is Verdict.WRONG and not grade.misconception and rounded.right:
+        return Grade(Verdict.NEAR, "Near, but not to three digits: 1 GiB is 2^30 bytes exactly.")
+    return grade
 
 
 VECTOR_BYTES = Exercise(
@@ -46,7 +50,8 @@ VECTOR_BYTES = Exercise(
         "How many bytes are 16 bits?",
         "Every number takes the same room: numbers times bytes of one number.",
     ),
-    solution="answer = 576 * 16 // 8\n",
+    solution="answer_a = 576 * 16 // 8\n",
+    stub="answer_a = ...",
 )
 
 GIB_TO_GB = Exercise(
@@ -65,7 +70,8 @@ GIB_TO_GB = Exercise(
         "Go through bytes: 1 GiB is 2^30 bytes.",
         "1 GB is 10^9 bytes, so divide the bytes by 10**9.",
     ),
-    solution="answer = 60 * 2**30 / 10**9\n",
+    solution="answer_b = 60 * 2**30 / 10**9\n",
+    stub="answer_b = ...",
 )
 
 EXERCISES = (VECTOR_BYTES, GIB_TO_GB)

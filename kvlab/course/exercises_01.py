@@ -77,8 +77,9 @@ CACHE_SHAPE = Exercise(
     ),
     solution=(
         "# batch 1, 3 KV heads, 12 + 5 - 1 positions, head_dim 64\n"
-        "answer = (1, 3, 12 + 5 - 1, 64)\n"
+        "answer_c = (1, 3, 12 + 5 - 1, 64)\n"
     ),
+    stub="answer_c = ...",
 )
 
 MASK = Exercise(

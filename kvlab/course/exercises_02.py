@@ -64,24 +64,28 @@ CACHED_STEP = Exercise(
 
 ATTENTION_FLOPS = Exercise(
     id="02-c",
-    title="Attention of one decoded token",
+    title="Attention of a thousand decoded tokens",
     statement=(
-        "Llama 3.1 70B: 80 layers, 64 query heads, 8 KV heads, head_dim 128. How many FLOPs does "
-        "attention over the history take for the one token decoded at position 8,192 (itself "
-        "included)? Scores and weighted sum; one multiply-add is 2 FLOPs; softmax left out."
+        "Llama 3.1 70B: 80 layers, 64 query heads, 8 KV heads, head_dim 128. With a cache, 1,000 "
+        "tokens are decoded at positions 7,193 to 8,192 (counted from 1, each sees itself too). "
+        "How many FLOPs does attention over the history take for all of them? Scores and weighted "
+        "sum; one multiply-add is 2 FLOPs; softmax left out."
     ),
     grade=checks_02.grade_flops,
     why=(
-        "4 x layers x query heads x head_dim x position: two products with the history (scores, "
-        "weighted sum), 2 FLOPs a multiply-add. Sharing keys saves bytes, not these FLOPs."
+        "4 x layers x query heads x head_dim x the sum of the positions: two products with the "
+        "history (scores, weighted sum), 2 FLOPs a multiply-add. Sharing keys saves bytes, not "
+        "these FLOPs."
     ),
     hints=(
         "One score is a dot product of head_dim multiply-adds; there is one for each position.",
         "The weighted sum of the values takes as many again.",
         "Every query head of every layer does this.",
-        "4 x layers x query heads x head_dim x position.",
+        "One token: 4 x layers x query heads x head_dim x position. Then add up the positions: "
+        "how many there are, times the mean of the first and the last.",
     ),
-    solution="answer = 4 * 80 * 64 * 128 * 8192\n",
+    solution="answer_c = 4 * 80 * 64 * 128 * sum(range(7193, 8192 + 1))\n",
+    stub="answer_c = ...",
 )
 
 LENGTHS = Exercise(
@@ -101,7 +105,8 @@ LENGTHS = Exercise(
         "Each decode step emits one token; the prefill has emitted one already.",
         "Each decode step adds one position to those of the prompt.",
     ),
-    solution="answer = (1 + 9, 10 - 1, 6 + 10 - 1)\n",
+    solution="answer_d = (1 + 9, 10 - 1, 6 + 10 - 1)\n",
+    stub="answer_d = ...",
 )
 
 EXERCISES = (TOKEN_FORWARDS, CACHED_STEP, ATTENTION_FLOPS, LENGTHS)
@@ -120,7 +125,7 @@ def check_cached_step(answer: object) -> CheckResult:
 def check_attention_flops(answer: object) -> CheckResult:
     """Check 02-c: a number of FLOPs.
 
-    >>> check_attention_flops("2.68 GFLOP").grade.misconception
+    >>> check_attention_flops("2.52 TFLOP").grade.misconception
     'kv-heads'
     """
     return check("02-c", answer)

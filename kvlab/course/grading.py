@@ -91,7 +91,8 @@ def grade_number(answer: object, target: Target) -> Grade:
 def unread_grade(unread: Unread) -> Grade:
     """Return the grade of an answer that holds nothing to judge."""
     if unread.empty:
-        why = f": {unread.reason}." if unread.reason else "."
+        end = "" if unread.reason.endswith("?") else "."
+        why = f": {unread.reason}{end}" if unread.reason else "."
         return Grade(Verdict.NOT_ANSWERED, f"Not answered yet{why}")
     text = f"Not answered yet: this cannot be read, because {unread.reason}."
     return Grade(Verdict.UNREADABLE, text)

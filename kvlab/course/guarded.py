@@ -36,14 +36,25 @@ def call(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     """Call a function with copies of the arguments; an exception becomes one line.
 
     >>> call(lambda a: 1 / a, (0,)).error
-    'ZeroDivisionError: division by zero'
+    'ZeroDivisionError: division by zero (line 1 of your function)'
     """
     try:
         with np.errstate(all="ignore"):
             return Outcome(function(*copy.deepcopy(tuple(arguments))))
     except (Exception, SystemExit) as error:
         lines = _message(error).split("\n")
-        return Outcome(error=f"{type(error).__name__}: {lines[0][:120]}".rstrip(": "))
+        said = f"{type(error).__name__}: {lines[0][:120]}".rstrip(": ")
+        return Outcome(error=said + _line(error, function))
+
+
+def _line(error: BaseException, function: Callable[..., Any]) -> str:
+    """Return the line of the function that raised, counted from its first line; "" if none did."""
+    code, number, step = getattr(function, "__code__", None), 0, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code is code:
+            number = step.tb_lineno - step.tb_frame.f_code.co_firstlineno + 1
+        step = step.tb_next
+    return f" (line {number} of your function)" if number else ""
 
 
 def _message(error: BaseException) -> str:
@@ -88,14 +99,22 @@ def grade_function(
     if answer is None or answer is ...:
         return unread_grade(Unread("", empty=True))
     if not callable(answer):
-        return unread_grade(Unread("hand over the function itself, without calling it"))
+        return unread_grade(Unread("it is not a function: hand over its name, without calling it"))
     outcomes = [call(answer, case) for case in cases]
     if all(not got.error and (got.value is None or got.value is ...) for got in outcomes):
-        return unread_grade(Unread("the function returns nothing", empty=True))
+        return unread_grade(Unread(_returns_nothing(answer), empty=True))
     for got in outcomes:
         if got.error:
             return Grade(Verdict.WRONG, f"Your function stopped with {got.error}", "raises")
     return _judge([got.value for got in outcomes], reference, cases, wrong)
+
+
+def _returns_nothing(function: Callable[..., Any]) -> str:
+    """Say that a function returns nothing; one that prints may have meant to."""
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+    if "print" in names:
+        return "the function prints and returns nothing; did you mean `return`?"
+    return "the function returns nothing"
 
 
 def _judge(

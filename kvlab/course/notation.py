@@ -1,6 +1,7 @@
 """The notation of the whole course and its units, as data: one letter per quantity.
 
-A letter stands for the same thing in every chapter; the name beside it is the one in the code.
+In a formula a letter stands for the same thing in every chapter; the name beside it is the one in
+the code.
 """
 
 from dataclasses import dataclass
@@ -29,9 +30,9 @@ SYMBOLS: tuple[Symbol, ...] = (
     Symbol("d", "head_dim", "numbers in one query, key or value of one head"),
     Symbol("b", "bytes_per_element", "bytes of one number in the cache"),
     Symbol("P", "prompt_tokens", "tokens of the prompt"),
-    Symbol("N", "new_tokens", "tokens emitted; the prefill emits the first"),
+    Symbol("N", "new_tokens", "tokens emitted; the prefill (pass over the prompt) emits the first"),
     Symbol("T", "seq_len", "tokens that one sequence keeps in the cache"),
-    Symbol("t", "position", "place of a token, counted from 1 in formulas"),
+    Symbol("t", "position", "place of a token, counted from 1; the code's rows count from 0"),
     Symbol("B", "batch", "sequences that run together"),
     Symbol("S", "block_size", "tokens in one block of a paged cache"),
     Symbol("W", "sliding_window", "tokens that a windowed layer sees"),

@@ -109,6 +109,21 @@ def compare(key: str, value: float, unit: str = "") -> Comparison:
     return GUESSES.compare(key, value, unit)
 
 
+def not_a_number(text: str) -> str:
+    """Return a request for digits where a typed guess holds no number, else "".
+
+    >>> not_a_number("three")
+    'A guess needs one number in digits, such as 3; "three" could not be compared.'
+    >>> not_a_number("about 3 GiB"), not_a_number("")
+    ('', '')
+    """
+    kept = " ".join(text.split())
+    if not kept or not isinstance(read_typed(kept), Unread):
+        return ""
+    shown = kept if len(kept) <= 40 else kept[:40] + "..."
+    return f'A guess needs one number in digits, such as 3; "{shown}" could not be compared.'
+
+
 def how_far(key: str, shown: str, unit: str = "") -> str:
     """Say how far this session's guess is from a value as it is shown; "" where nobody can say.
 

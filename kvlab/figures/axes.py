@@ -41,6 +41,18 @@ def log_ticks(low: float, high: float, base: int = 10, count: int = 6) -> list[f
     return [float(base) ** power for power in range(first, last + 1, every)]
 
 
+def with_unit(value: float, unit: str) -> str:
+    """Return a number with a prefixed unit: 20 MFLOP, 1.5 kFLOP; past 999 Z as powers.
+
+    >>> with_unit(2.243e21, "FLOP"), with_unit(1500, "FLOP"), with_unit(12, "FLOP")
+    ('2.243 ZFLOP', '1.5 kFLOP', '12 FLOP')
+    """
+    short = short_number(value)
+    if short[-1].isalpha():
+        return f"{short[:-1]} {short[-1].replace('K', 'k')}{unit}"
+    return f"{short} {unit}"
+
+
 def short_number(value: float) -> str:
     """Return a number in at most five characters or so: 1.5K, 20M, 3T, 4P; past 999Z as powers.
 

@@ -92,18 +92,23 @@ def prediction(
     guess: str | None = None,
     value: str | None = None,
     remark: str = "",
+    measured: bool = False,
+    no_guess: str = "none made",
     scale: float = 1.0,
 ) -> Picture:
     """Return a guess beside the value; either may be missing, as before a look or without a guess.
 
+    The value is called computed, or `measured`; `no_guess` stands where there is no guess.
+
     >>> prediction("How many bytes?", guess="1 GiB", value="2.50 GiB").label
     'How many bytes? Your guess: 1 GiB. Computed: 2.50 GiB.'
     """
-    shown_guess, shown_value = guess or "none made", value or "not shown yet"
+    shown_guess, shown_value = guess or no_guess, value or "not shown yet"
+    kind = "Result" if value is None else "Measured" if measured else "Computed"
     cells = ""
     for name, words, there, stroke in (
         ("Your guess", shown_guess, guess is not None, "dashed"),
-        ("Computed", shown_value, value is not None, "solid"),
+        (kind, shown_value, value is not None, "solid"),
     ):
         border = f"2px {stroke} var(--kv-ink)" if there else f"1px dotted {_LINE}"
         box = f"border:{border};border-radius:4px;padding:6px 14px;min-width:11em"
@@ -114,7 +119,7 @@ def prediction(
     body = head if question else ""
     body += f'<div style="display:flex;gap:12px;flex-wrap:wrap">{cells}</div>'
     body += f'<div style="margin-top:8px">{paragraphs(remark)}</div>' if remark else ""
-    label = f"{question} Your guess: {shown_guess}. Computed: {shown_value}.".lstrip()
+    label = f"{question} Your guess: {shown_guess}. {kind}: {shown_value}.".lstrip()
     return sheet_html(body, label=label, scale=scale, kind="prediction", fit=True)
 
 

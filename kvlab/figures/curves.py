@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kvlab.errors import InvalidArgument
 from kvlab.figures import palette, shapes
-from kvlab.figures.axes import log_ticks, short_number, ticks
+from kvlab.figures.axes import log_ticks, short_number, ticks, with_unit
 from kvlab.figures.frame import MARGIN, Sheet
 from kvlab.figures.measure import text_width
 from kvlab.figures.svg import Picture, element, number
@@ -31,11 +31,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: the quantity with its unit, and whether it is logarithmic."""
+    """An axis: the quantity with its unit, and whether it is logarithmic.
+
+    Numbers are written short, as 20M; with `unit` ("FLOP") each carries it, as 20 MFLOP. `full`
+    writes them out, as 4,221, for units that take no prefix.
+    """
 
     name: str
     log: bool = False
     base: int = 10
+    unit: str = ""
+    full: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,25 @@ def _range(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
 
 
 def tick_words(value: float, axis: Axis) -> str:
-    """Return the number at a tick: powers of two in full, all else short.
+    """Return the number at a tick: powers of two in full, all else as the axis asks.
 
     >>> tick_words(4096, Axis("tokens", log=True, base=2)), tick_words(4000, Axis("tokens"))
     ('4,096', '4K')
     """
-    return f"{value:,.0f}" if axis.log and axis.base == 2 and value >= 1 else short_number(value)
+    powers = axis.log and axis.base == 2 and value >= 1
+    return f"{value:,.0f}" if powers else written(value, axis)
+
+
+def written(value: float, axis: Axis) -> str:
+    """Return a number with the unit of its axis.
+
+    >>> written(4.173e16, Axis("work", unit="FLOP")), written(4221.4, Axis("ms", full=True))
+    ('41.73 PFLOP', '4,221')
+    """
+    if axis.unit:
+        return with_unit(value, axis.unit)
+    full = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return full if axis.full else short_number(value)
 
 
 def _grid(x: _Scale, y: _Scale) -> str:
@@ -161,8 +180,10 @@ def curve_chart(
     names = max((text_width(line.name) for line in lines), default=0)
     top = sheet.top + 26 + 17 * len(marks)
     xs, ys = [v for s in lines for v in s.x], [v for s in lines for v in s.y]
-    x_scale = _Scale(x, *_range(x, xs), MARGIN + 56, width - MARGIN - names - 12)
     y_scale = _Scale(y, *_range(y, ys), top + height, top)
+    numbers = max((text_width(tick_words(v, y), mono=True) for v in y_scale.places), default=0)
+    left = MARGIN + max(56, numbers + 10)
+    x_scale = _Scale(x, *_range(x, xs), left, width - MARGIN - names - 12)
     sheet.add(shapes.text(MARGIN, sheet.top + 11, y.name, quiet=True))
     sheet.add(_grid(x_scale, y_scale))
     for level, mark in enumerate(mark for mark in marks if min(xs) <= mark.x <= max(xs)):
@@ -172,6 +193,6 @@ def curve_chart(
     bottom = top + height + 40
     middle = (x_scale.start + x_scale.end) / 2
     sheet.add(shapes.text(middle, bottom, x.name, anchor="middle", quiet=True))
-    ends = ", ".join(f"{line.name} ends at {short_number(line.y[-1])}" for line in lines)
+    ends = ", ".join(f"{line.name} ends at {written(line.y[-1], y)}" for line in lines)
     label = f"{y.name} against {x.name}: {ends}."
     return sheet.close(bottom + 2, label=label, scale=scale)

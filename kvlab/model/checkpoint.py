@@ -11,7 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kvlab.errors import InvalidArgument, NotVerified, UnsafeCheckpoint, Unsupported
+from kvlab.arithmetic.units import format_bytes
+from kvlab.errors import (
+    InvalidArgument,
+    ModelUnavailable,
+    NotVerified,
+    UnsafeCheckpoint,
+    Unsupported,
+    is_out_of_memory,
+)
 from kvlab.model.config import LlamaConfig
 from kvlab.model.tokenizer import read_json
 
@@ -36,7 +44,7 @@ def weight_files(folder: Path) -> list[Path]:
     """Return the safetensors files of a folder: those in the index, or the only one there is."""
     if (folder / INDEX).is_file():
         return _indexed(folder)
-    found = sorted(folder.glob("*.safetensors"))
+    found = sorted(path for path in folder.glob("*.safetensors") if path.is_file())
     named = [path for path in found if path.name == "model.safetensors"]
     if named or len(found) == 1:
         return named or found
@@ -80,6 +88,13 @@ def open_weights(path: Path) -> Iterator[Any]:
     except (SafetensorError, OSError) as error:
         rule = "not a whole safetensors file; fetch or copy it again"
         raise NotVerified(f"{path}: {rule} ({error})") from None
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        need = format_bytes(path.stat().st_size)
+        raise ModelUnavailable(
+            f"{path}: not enough memory for its {need}; close other programs, or try 'tiny'"
+        ) from None
 
 
 def load_tensors(

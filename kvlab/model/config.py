@@ -23,6 +23,7 @@ _SIZES = {  # ours -> Hugging Face's; each must be in the file, for a guess woul
     "vocab_size": "vocab_size",
     "max_seq_len": "max_position_embeddings",
 }
+_MOST_NUMBERS = 2**40  # in one matrix: 4 TiB in float32; beyond it sizes overflow
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,10 @@ class LlamaConfig:
             raise InvalidArgument("num_heads", self.num_heads, rule)
         if self.head_dim % 2:
             raise InvalidArgument("head_dim", self.head_dim, "must be even: RoPE turns pairs")
+        widest = max(self.vocab_size, self.intermediate_size, self.num_heads * self.head_dim)
+        if widest * self.hidden_size > _MOST_NUMBERS:
+            rule = f"times hidden_size={self.hidden_size} is more than {_MOST_NUMBERS:,} numbers"
+            raise InvalidArgument("widest matrix", widest, rule)
 
     @property
     def queries_per_kv_head(self) -> int:
@@ -82,7 +87,9 @@ class LlamaConfig:
             config = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InvalidArgument("path", str(path), "no such file") from None
-        except ValueError:
+        except OSError as error:
+            raise InvalidArgument("path", str(path), f"can't be read ({error.strerror})") from None
+        except (ValueError, RecursionError):
             raise InvalidArgument("path", str(path), "is not a JSON file") from None
         if not isinstance(config, dict):
             raise InvalidArgument("path", str(path), "must hold one JSON object")
@@ -110,9 +117,9 @@ class LlamaConfig:
             head_dim=sizes["hidden_size"] // sizes["num_heads"] if head_dim is None else head_dim,
             rms_norm_eps=config.get("rms_norm_eps", 1e-6),
             rope=RopeConfig.from_hf(config, max_seq_len=sizes["max_seq_len"]),
-            tied_embeddings=bool(config.get("tie_word_embeddings")),
-            attention_bias=bool(config.get("attention_bias")),
-            mlp_bias=bool(config.get("mlp_bias")),
+            tied_embeddings=_read_flag(config, "tie_word_embeddings"),
+            attention_bias=_read_flag(config, "attention_bias"),
+            mlp_bias=_read_flag(config, "mlp_bias"),
         )
 
 
@@ -127,9 +134,16 @@ def _check_architecture(config: Mapping[str, Any]) -> None:
         raise InvalidArgument("model_type", kind, "must be 'llama', or 'mistral' without a window")
     if config.get("hidden_act", "silu") != "silu":
         raise InvalidArgument("hidden_act", config["hidden_act"], "must be 'silu'")
-    if config.get("quantization_config"):
-        method = config["quantization_config"].get("quant_method")
+    if given := config.get("quantization_config"):
+        method = given.get("quant_method") if isinstance(given, Mapping) else given
         raise InvalidArgument("quant_method", method, "quantised safetensors are not read")
+
+
+def _read_flag(config: Mapping[str, Any], key: str) -> bool:
+    value = config.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidArgument(key, value, "must be true, false or null")
+    return bool(value)
 
 
 def _read_size(config: Mapping[str, Any], key: str) -> int:

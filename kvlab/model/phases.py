@@ -12,7 +12,7 @@ from kvlab.model.decode_inputs import check_mask, chunks, token_tensor
 from kvlab.model.llama import Llama
 
 if TYPE_CHECKING:
-    from transformers import Cache
+    from kvlab.cache import KVCacheProtocol
 
 # torch.no_grad, not inference_mode: a tensor born in inference mode can't be written in place
 # outside it, and a cache lives on after the loop (reset, another model call, a learner's edit).
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def prefill(
     model: Llama,
     input_ids: Tensor | Sequence[int],
-    cache: "Cache | None" = None,
+    cache: "KVCacheProtocol | None" = None,
     *,
     attention_mask: Tensor | None = None,
     chunk_size: int | None = None,
@@ -43,7 +43,7 @@ def prefill(
 def run_pieces(
     model: Llama,
     ids: Tensor,
-    cache: "Cache | None",
+    cache: "KVCacheProtocol | None",
     mask: Tensor | None,
     pieces: list[tuple[int, int]],
     last_token_only: bool = True,
@@ -66,7 +66,7 @@ def run_pieces(
 def decode_one_token(
     model: Llama,
     token_ids: Tensor | Sequence[int],
-    cache: "Cache",
+    cache: "KVCacheProtocol",
     *,
     attention_mask: Tensor | None = None,
 ) -> Tensor:
@@ -79,7 +79,7 @@ def decode_one_token(
 
 def continue_from(
     model: Llama,
-    cache: "Cache",
+    cache: "KVCacheProtocol",
     *,
     new_ids: Tensor | None = None,
     full_ids: Tensor | None = None,

@@ -50,6 +50,19 @@ class RopeConfig:
             raise InvalidArgument("rope high_freq_factor", self.high_freq_factor, rule)
         if self.kind in _NEEDS_ORIGINAL:
             whole_number("original_max_position_embeddings", self.original_max_seq_len)
+        if self.kind == "yarn":
+            self._check_yarn()
+
+    def _check_yarn(self) -> None:
+        if self.theta <= 1:
+            raise InvalidArgument("rope theta", self.theta, "must be above 1 for yarn")
+        for name in ("beta_fast", "beta_slow"):
+            check_positive(f"rope {name}", getattr(self, name))
+        for name in ("attention_factor", "mscale", "mscale_all_dim"):
+            if getattr(self, name) is not None:
+                check_positive(f"rope {name}", getattr(self, name))
+        if not isinstance(self.truncate, bool):
+            raise InvalidArgument("rope truncate", self.truncate, "must be true or false")
 
     @classmethod
     def from_hf(cls, config: Mapping[str, Any], *, max_seq_len: int) -> Self:

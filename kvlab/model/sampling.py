@@ -45,7 +45,14 @@ class Sampler:
             self.generator.manual_seed(whole_number("seed", self.seed, minimum=0))
 
     def pick(self, logits: Tensor) -> Tensor:
-        """Return one token id per row, (batch,), for logits (batch, vocab_size)."""
+        """Return one token id per row, (batch,), for logits (batch, vocab_size).
+
+        Raises `InvalidArgument` where a row holds NaN or infinity: no token is the right one.
+        """
+        largest = logits.amax(dim=-1)  # NaN where any logit of the row is NaN
+        if not bool(largest.isfinite().all()):
+            rule = "must be finite: the weights are damaged, or float16 is too narrow for them"
+            raise InvalidArgument("largest logits", largest.tolist(), rule)
         if self.temperature == 0:
             return logits.argmax(dim=-1)
         weights = self.probabilities(logits.float().cpu())

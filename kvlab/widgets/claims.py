@@ -18,7 +18,7 @@ class ClaimQuiz(Panel):
             description="your verdict", options=list(LEARNER_VERDICTS), value=None
         )
         self.controls: dict[str, widgets.Widget] = {"verdict": verdict}
-        super().__init__("claim", [verdict])
+        super().__init__("claim", [verdict], below=True)
         observe_once(verdict, lambda _: self._draw())
         self._draw()
 

@@ -45,7 +45,7 @@ class Quiz(Panel):
         self.right: set[int] = set()
         self._shown = self._held = False
         self.controls = self._make_controls()
-        super().__init__("quiz", list(self.controls.values()))
+        super().__init__("quiz", list(self.controls.values()), below=True)
         observe_once(self.controls["answer"], self._on_answer)
         observe_once(self.controls["pick"], self._on_answer)
         self._turn_to(0)

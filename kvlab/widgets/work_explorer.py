@@ -79,7 +79,7 @@ def _picture(model: str, prompt: int, new: int, overtakes: int, scale: float) ->
     return curve_chart(
         curves(model, prompt),
         x=Axis("new tokens N", log=True, base=2),
-        y=Axis("FLOPs of the whole answer", log=True),
+        y=Axis("work of the whole answer", log=True, unit="FLOP"),
         marks=marks,
         title="The work of one answer",
         reading="Both axes are logarithmic: equal distances are equal factors.",

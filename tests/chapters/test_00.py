@@ -13,6 +13,7 @@ from kvlab.arithmetic.units import GB, GIB, format_bytes
 from kvlab.course import address
 from kvlab.course.bank import select_questions
 from kvlab.course.chapters_map import find_chapter
+from kvlab.course.claims import find_claim
 from kvlab.course.exercises import exercises_of, find_exercise
 from kvlab.course.exercises_00 import HIDDEN_SIZE, POOL_GIB, check_gib_to_gb, check_vector_bytes
 
@@ -101,7 +102,7 @@ def test_its_exercises_are_those_of_the_course(prose: str) -> None:
 def test_a_worked_solution_is_right(exercise_id: str) -> None:
     exercise, made = find_exercise(exercise_id), {}
     exec(exercise.solution, made)
-    assert exercise.grade(made["answer"]).right
+    assert exercise.grade(made[exercise.stub.split()[0]]).right
     assert not exercise.grade(...).answered
 
 
@@ -134,6 +135,24 @@ def test_a_slip_in_the_bytes_of_a_vector_is_named(answer: object, slip: str) -> 
 def test_a_slip_between_gib_and_gb_is_named(answer: object, slip: str) -> None:
     grade = check_gib_to_gb(answer).grade
     assert (grade.misconception, grade.right) == (slip, not slip)
+
+
+def test_a_number_of_gb_that_is_only_nearly_right_is_told_so() -> None:
+    for near in (65, "64 GB", 64.2):
+        grade = check_gib_to_gb(near).grade
+        assert not grade.right
+        assert "three digits" in grade.feedback
+    assert check_gib_to_gb(70).grade.feedback == "Not right."
+
+
+def test_the_first_claim_shows_what_is_needed_to_judge_it() -> None:
+    shape = model_shape("llama-3.1-70b")
+    sizes = f"{shape.num_layers} layers, {shape.num_kv_heads} KV heads, head_dim {shape.head_dim}"
+    assert sizes in find_claim("full-context-43gb").statement
+
+
+def test_the_page_says_once_how_to_guess_before_the_results(prose: str) -> None:
+    assert prose.count("Clear Outputs of All Cells* now") == 1
 
 
 def test_the_reason_of_the_units_exercise_is_the_units_card() -> None:

@@ -26,6 +26,8 @@ def test_a_token_vector_is_four_numbers_of_the_letter_one_of_the_position_and_a_
     x = w.letters[d] + w.positions[3]
     assert np.count_nonzero(w.letters[:, :4]) == 8 and not w.letters[:, 4:].any()
     assert (x[4], x[5]) == (3, 1)
+    assert np.array_equal(w.letters[:4, :4], np.eye(4))  # A to D put +1 into one place
+    assert np.array_equal(w.letters[4:, :4], -np.eye(4))  # E to H put -1
 
 
 def test_the_query_of_d_meets_three_old_keys_and_its_own() -> None:

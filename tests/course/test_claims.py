@@ -145,3 +145,8 @@ def test_a_faulty_row_is_named_with_its_field(tmp_path, change, field):
         load_claims(path)
     assert field in caught.value.argument
     assert "claims.json row 1 (a)" in caught.value.argument
+
+
+def test_a_claim_that_is_judged_only_if_says_its_if():
+    assert "only if" in claim_card("only-q-changes").claim.condition
+    assert "computed" not in claim_card("only-q-changes").answer

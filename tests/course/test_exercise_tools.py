@@ -37,7 +37,27 @@ def test_a_function_that_fails_costs_one_line(exercise):
         assert len(result.text) < 250
     assert "RuntimeError: first line" in ex.check(exercise.id, breaks).text
     assert ex.check(exercise.id, spoils).grade.verdict is Verdict.NOT_ANSWERED
-    assert "without calling it" in ex.check(exercise.id, 5).text
+    assert "it is not a function: hand over its name" in ex.check(exercise.id, 5).text
+
+
+def test_an_error_says_its_line_and_one_before_the_first_line_says_none():
+    def divides(q_len, cached_tokens):
+        half = cached_tokens - cached_tokens
+        return q_len / half
+
+    assert "(line 3 of your function)" in ex.check("01-b", divides).text
+    assert "of your function" not in ex.check("01-b", lambda: 1).text
+
+
+def test_a_function_that_prints_is_asked_whether_it_means_return(capsys):
+    def prints(q_len, cached_tokens):
+        print(q_len + cached_tokens)
+
+    result = ex.check("01-b", prints)
+    assert result.grade.verdict is Verdict.NOT_ANSWERED
+    assert "did you mean `return`?" in result.text
+    assert "?." not in result.text
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=names(ALL))
@@ -70,7 +90,7 @@ def test_an_unknown_exercise_is_named():
 
 
 def test_the_flops_exercise_agrees_with_the_hand_formula():
-    assert attention_flops() == 4 * 80 * 64 * 128 * 8192
+    assert attention_flops() == 4 * 80 * 64 * 128 * sum(range(7193, 8192 + 1))
 
 
 def test_the_course_loads_no_torch():

@@ -63,7 +63,7 @@ RIGHT = {
     "01-d": [causal_mask, loop_mask],
     "02-a": [uncached_sum, lambda P, N: [P + N - 1, N * P + N * (N - 1) / 2]],
     "02-b": [cached_step, step_by_concatenation],
-    "02-c": [4 * 80 * 64 * 128 * 8192, "21.5 GFLOP", 21474836480.0],
+    "02-c": [4 * 80 * 64 * 128 * sum(range(7193, 8193)), "20.2 TFLOP", 20165427200000.0],
     "02-d": [(10, 9, 15), "10, 9, 15"],
 }
 WRONG = {
@@ -105,11 +105,14 @@ WRONG = {
         "key-value-swapped": step_swapped,
     },
     "02-c": {
-        "kv-heads": "2.68 GFLOP",
-        "half": 4 * 80 * 64 * 128 * 8192 // 2,
-        "one-layer": 4 * 64 * 128 * 8192,
-        "one-head": 4 * 80 * 128 * 8192,
-        "all-queries": "1.76e14",
+        "kv-heads": "2.52 TFLOP",
+        "half": 4 * 80 * 64 * 128 * sum(range(7193, 8193)) // 2,
+        "one-layer": 4 * 64 * 128 * sum(range(7193, 8193)),
+        "one-head": 4 * 80 * 128 * sum(range(7193, 8193)),
+        "final-length": 4 * 80 * 64 * 128 * 8192 * 1000,
+        "first-length": 4 * 80 * 64 * 128 * 7193 * 1000,
+        "last-token-alone": "21.5 GFLOP",
+        "all-queries": 4 * 80 * 64 * 128 * sum(range(1, 8193)),
     },
     "02-d": {
         "last-token": (10, 9, 16),
@@ -162,7 +165,7 @@ def test_three_typical_wrong_answers_get_their_own_feedback(exercise):
 def test_the_worked_solution_passes_its_own_check_and_keeps_the_stub_s_name(exercise):
     space = {}
     exec(exercise.solution, space)
-    name = "answer" if exercise.stub == "answer = ..." else exercise.stub.split()[1].split("(")[0]
+    name = exercise.stub.removeprefix("def ").split("(")[0].split(" ")[0]
     assert ex.check(exercise.id, space[name]).passed
     if exercise.stub.startswith("def"):
         assert exercise.stub.split("\n")[0] in exercise.solution

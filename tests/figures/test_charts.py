@@ -79,3 +79,18 @@ def test_ticks_are_round_few_and_end_within_the_axis(end):
 def test_a_short_logarithmic_range_still_has_ticks():
     assert len(log_ticks(64, 600)) >= 2
     assert log_ticks(1, 2**17, base=2)[0] == 1
+
+
+def test_ticks_carry_a_unit_with_its_prefix_and_stay_inside_the_picture():
+    lines = [Series("uncached", N, [1e15, 1e17, 1e19, 1e21])]
+    chart = curve_chart(lines, x=AXES["x"], y=Axis("work", log=True, unit="FLOP"))
+    drawn = Drawing(chart).texts()
+    assert "1 PFLOP" in [t.name for t in drawn]
+    assert chart.label.endswith("uncached ends at 1 ZFLOP.")
+    assert all(t.left >= 0 for t in drawn)
+
+
+def test_milliseconds_are_written_in_full():
+    chart = curve_chart([Series("a", [1, 2], [3, 4221])], x=Axis("x"), y=Axis("ms", full=True))
+    assert "ends at 4,221" in chart.label
+    assert "4,000" in [t.name for t in Drawing(chart).texts()]

@@ -12,9 +12,11 @@ import pytest
 from kvlab.errors import InvalidArgument
 from kvlab.figures.svg import SVG
 from kvlab.widgets.base import WIDGET_VIEW, Explorer, Frame
+from kvlab.widgets.claims import claim_quiz
 from kvlab.widgets.controls import slider
 from kvlab.widgets.follow_token import follow_token
 from kvlab.widgets.predict import predict
+from kvlab.widgets.quiz import quiz
 from kvlab.widgets.recompute_or_remember import recompute_or_remember
 from kvlab.widgets.work_explorer import work_explorer
 
@@ -94,6 +96,22 @@ def test_every_control_says_its_name_and_the_box_its_kind(explorer):
 def test_only_core_widgets_are_used_so_no_front_end_needs_a_switch(explorer):
     for widget in [*all_widgets(explorer.box), *all_widgets(predict("?", key="core").box)]:
         assert widget._model_module.startswith("@jupyter-widgets/"), widget
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        lambda: predict("?", key="order"),
+        lambda: quiz("01", seed=1),
+        lambda: claim_quiz("only-q-changes"),
+    ],
+)
+def test_a_question_stands_before_the_controls_that_answer_it(panel):
+    made = panel()
+    names = [part._dom_classes for part in made.box.children]
+    assert "kvlab-picture" in names[0]
+    assert "kvlab-controls" in names[1]
+    assert made.event in all_widgets(made.box)
 
 
 def test_no_source_builds_a_figure_widget():

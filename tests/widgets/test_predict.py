@@ -58,9 +58,10 @@ def test_guesses_under_other_keys_are_left_alone():
 
 def test_markup_in_a_guess_is_shown_and_never_run():
     asked = predict("How many?", key="n")
-    asked.controls["guess"].value = "<img src=x onerror=alert(1)>" * 50
-    assert "<img" not in asked.picture.value
-    assert len(asked.guess) <= 80
+    for typed in ("<img src=x onerror=alert(1)>" * 50, "7 <img src=x onerror=alert(1)>"):
+        asked.controls["guess"].value = typed
+        assert "<img" not in asked.picture.value + asked.event.value
+        assert len(asked.guess or "") <= 80
 
 
 def test_the_value_comes_with_how_far_the_guess_was_off():
@@ -69,3 +70,40 @@ def test_the_value_comes_with_how_far_the_guess_was_off():
     assert "That is 2.5 times too low. Count KV heads." in reveal(
         "bytes", "320 KiB (328 kB)", remark="Count KV heads."
     ).replace("\n", " ")
+
+
+def test_after_the_look_a_guess_is_final_until_the_question_is_asked_again():
+    asked = predict("How many?", key="n")
+    asked.controls["guess"].value = "10"
+    first = reveal("n", 12)
+    asked.controls["guess"].value = "12"
+    assert asked.guess == "10"
+    assert asked.picture.value == str(first)
+    assert all(control.disabled for control in asked.controls.values())
+    again = predict("How many?", key="n")
+    again.controls["guess"].value = "12"
+    assert again.guess == "12"
+
+
+def test_a_guess_in_words_is_asked_for_in_digits_and_not_kept():
+    asked = predict("How many?", key="n")
+    asked.controls["guess"].value = "three"
+    assert asked.guess is None
+    assert "in digits" in asked.event.value
+    asked.controls["guess"].value = "3"
+    assert asked.guess == "3"
+    assert asked.event.value == ""
+
+
+def test_a_saved_page_says_how_to_type_a_guess_and_a_live_one_does_not():
+    asked = predict("How many?", key="n")
+    assert "run this cell to type a guess" in asked.still()
+    assert "run this cell" not in asked.picture.value
+    asked.controls["guess"].value = "3"
+    assert "run this cell" not in asked.still()
+
+
+def test_a_measured_value_is_called_measured():
+    assert "Result: not shown yet" in predict("How fast?", unit="x", key="n").still().label
+    assert "Measured: 3.8 x" in reveal("n", "3.8 x", measured=True).label
+    assert "Measured: 2" in reveal("never asked", 2, measured=True).label
