@@ -601,7 +601,7 @@ solution("02-d")
 # ## What interviewers listen for
 # **Practice · as long as you like**
 #
-# Say your answer aloud first, then open it.
+# Answer aloud first, then open.
 #
 # <details><summary><b>What does a KV cache save, exactly?</b></summary>
 # Scope first: one sequence, full attention, work in FLOPs. Without it every step runs the whole text; with it a step runs one token. Token-forwards fall from N·P + N(N - 1)/2 to P + N - 1. The output is the same. The price is memory that grows with every token.
@@ -612,7 +612,7 @@ solution("02-d")
 # </details>
 #
 # <details><summary><b>The FLOPs fell by a large factor. Why not the time?</b></summary>
-# Both ways make N passes, and every pass reads all weights. A cached pass does about one multiply-add per weight it reads: by that ratio it waits for memory, and nothing it saves makes the reading shorter. That is why decode is batched: sequences share one reading of the weights.
+# Both ways make N passes, and every pass reads all weights. A cached pass does about one multiply-add per weight it reads: by that ratio it waits for memory. Batching helps: sequences share one reading of the weights.
 # </details>
 
 # %% [markdown]

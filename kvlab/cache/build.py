@@ -35,7 +35,7 @@ def make_cache(
     kvlab.errors.InvalidArgument: cache='growin': must be one of none, growing, preallocated; \
 did you mean growing?
     """
-    if name not in LAYER_KINDS:
+    if not isinstance(name, str) or name not in LAYER_KINDS:
         raise InvalidArgument("cache", name, _known_names(name))
     whole_number("num_layers", num_layers)
     layer_kind = LAYER_KINDS[name]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kvlab.arithmetic.checks import whole_number
 from kvlab.cache.base import KVLayer
+from kvlab.errors import CacheFull, is_out_of_memory
 
 
 class ContiguousLayer(KVLayer):
@@ -98,7 +99,15 @@ class PreallocatedLayer(ContiguousLayer):
 
 
 def room_for(num_tokens: int, states: Tensor) -> Tensor:
-    """Return uninitialised memory for `num_tokens` tokens of the kind of `states`."""
+    """Return uninitialised memory for `num_tokens` tokens of the kind of `states`.
+
+    Raises `CacheFull` where the machine has not so much.
+    """
     batch, num_kv_heads, _, head_dim = states.shape
-    with torch.inference_mode(False):  # memory made inside that mode may not be written outside
-        return states.new_empty(batch, num_kv_heads, num_tokens, head_dim)
+    try:
+        with torch.inference_mode(False):  # memory made inside that mode can't be written outside
+            return states.new_empty(batch, num_kv_heads, num_tokens, head_dim)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise CacheFull(f"no memory for {num_tokens:,} tokens in one layer of the cache") from None

@@ -22,6 +22,7 @@ from kvlab.cache import (
 )
 from kvlab.errors import InvalidArgument
 from kvlab.model.decode_inputs import (
+    check_cache,
     check_capacity,
     check_mask,
     check_stop_ids,
@@ -94,6 +95,7 @@ def generate(
     steps = whole_number("max_new_tokens", max_new_tokens)
     sampler = Sampler(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     store = None if isinstance(cache, str) else cache
+    check_cache(model, store)
     ids = tokens_to_feed(model, input_ids, store, continuing)
     capacity = check_capacity(model, ids, steps, store)
     mask = check_mask(attention_mask, ids, cache_length(store))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from kvlab.arithmetic.checks import whole_number
-from kvlab.cache import cache_length, require_empty, unseen_tokens
+from kvlab.cache import KVCache, KVCacheProtocol, cache_length, require_empty, unseen_tokens
 from kvlab.errors import CacheFull, InvalidArgument
 from kvlab.model.llama import Llama
 
@@ -34,6 +34,15 @@ def token_tensor(model: Llama, input_ids: Tensor | Sequence[int]) -> Tensor:
     return ids.to(device=model.lm_head.weight.device, dtype=torch.long)
 
 
+def check_cache(model: Llama, cache: object) -> None:
+    """Refuse what is no cache, and a cache of ours made for another number of layers."""
+    if cache is not None and not isinstance(cache, KVCacheProtocol):
+        raise InvalidArgument("cache", cache, "must be the name of a cache, a cache or None")
+    if isinstance(cache, KVCache) and len(cache.layers) != model.config.num_layers:
+        rule = f"must be {model.config.num_layers}, the layers of the model"
+        raise InvalidArgument("layers of the cache", len(cache.layers), rule)
+
+
 def tokens_to_feed(
     model: Llama,
     input_ids: Tensor | Sequence[int],
@@ -57,12 +66,19 @@ def check_mask(attention_mask: Tensor | None, ids: Tensor, held: int) -> Tensor 
     """
     if attention_mask is None:
         return None
-    mask = torch.as_tensor(attention_mask, device=ids.device).long()
+    try:
+        given = torch.as_tensor(attention_mask, device=ids.device)
+    except (TypeError, ValueError, RuntimeError):
+        rule = "must be (batch, tokens) of 0 (padding) and 1"
+        raise InvalidArgument("attention_mask", attention_mask, rule) from None
+    mask = given.long()
     expected = (len(ids), held + ids.shape[1])
     if tuple(mask.shape) != expected:
         raise InvalidArgument("attention_mask", tuple(mask.shape), f"its shape must be {expected}")
-    if bool(((mask != 0) & (mask != 1)).any()):
-        raise InvalidArgument("attention_mask", int(mask.max()), "holds 0 (padding) and 1 only")
+    if bool((odd := (given != 0) & (given != 1)).any()):
+        raise InvalidArgument(
+            "attention_mask", given[odd][0].item(), "holds 0 (padding) and 1 only"
+        )
     if bool((mask[:, -1] == 0).any()):
         rule = "pad on the left: the last column must be 1"
         raise InvalidArgument("attention_mask", mask[:, -1].tolist(), rule)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kvlab.cache import cache_length, rollback, unseen_tokens
 from kvlab.errors import InvalidArgument
-from kvlab.model.decode_inputs import check_mask, chunks, token_tensor
+from kvlab.model.decode_inputs import check_cache, check_mask, chunks, token_tensor
 from kvlab.model.llama import Llama
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def prefill(
     positions. `attention_mask` is (batch, held + P), 0 on left padding. Interrupted anywhere, the
     cache holds again what it held before. Each chunk runs the LM head on its last position.
     """
+    check_cache(model, cache)
     ids = token_tensor(model, input_ids)
     mask = check_mask(attention_mask, ids, cache_length(cache))
     pieces = chunks(ids.shape[1], chunk_size, cache)

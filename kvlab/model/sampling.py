@@ -42,7 +42,9 @@ class Sampler:
         if self.seed is None:
             self.generator.seed()
         else:
-            self.generator.manual_seed(whole_number("seed", self.seed, minimum=0))
+            if whole_number("seed", self.seed, minimum=0) >= 2**63:
+                raise InvalidArgument("seed", self.seed, "must be below 2**63")
+            self.generator.manual_seed(self.seed)
 
     def pick(self, logits: Tensor) -> Tensor:
         """Return one token id per row, (batch,), for logits (batch, vocab_size).

