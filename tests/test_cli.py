@@ -268,3 +268,24 @@ def test_the_command_is_installed_and_leaves_with_its_exit_code() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("kvlab: model='x'")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory. Tried ...")])
+def test_memory_that_runs_out_is_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr("kvlab.cli_flops.flops_report", refuse)
+    assert cli.run(["flops", "--model", "smollm2", "--prompt", "1", "--new", "1"]) == 2
+    assert capsys.readouterr().err.startswith("kvlab: out of memory")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"vocab_size": ' + "9" * 5000 + "}"])
+def test_a_config_that_json_cannot_read_is_one_line(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    assert cli.run(["flops", "--model", str(tmp_path), "--prompt", "1", "--new", "1"]) == 2
+    assert "cannot read config.json" in capsys.readouterr().err

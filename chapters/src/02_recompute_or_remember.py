@@ -361,7 +361,7 @@ table(["", "counted or measured"], rows, numeric=[1], caption=caption)
 # %% [markdown]
 # A cached step asks for less than this machine could do for each byte. By this ratio it is **memory-bound**: at best it takes as long as reading the weights. An uncached step shares each weight among many tokens and keeps the arithmetic busy, with work that was done before.
 #
-# The ratio is a prediction, and the measured step is slower than its bound. So here memory is not all it waits for: Python and the start of many small operations cost time, a product with a single row does not reach the full bandwidth, and the cores may be busy otherwise. A larger model or a GPU comes nearer to the bound. Chapter 04 measures both phases.
+# The ratio is a prediction, and the measured step is slower than its bound. So here memory is not all it waits for: Python and the start of many small operations cost time, a product with a single row does not reach the full bandwidth, and the cores may be busy otherwise. In a larger model such fixed costs weigh less, and a step comes nearer to its bound. Chapter 04 measures both phases.
 
 # %% [markdown]
 # <a id="what-caching-does-not-do"></a>
@@ -678,4 +678,4 @@ table(["takeaway", "computed here"], takeaways)
 # - Hugging Face, [how a cache works in transformers](https://huggingface.co/docs/transformers/main/cache_explanation).
 # - The real model: [SmolLM2-135M-Instruct](https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct).
 #
-# **Next:** 03 The memory formula computes what it costs to remember.
+# **Next:** [03 The memory formula](03_memory_formula.ipynb) computes what it costs to remember.

@@ -5,6 +5,10 @@ import operator
 from kvlab.errors import InvalidArgument
 
 
+MAXIMUM = 10**18
+TOO_LARGE = "must be 10^18 or less"
+
+
 def whole_number(argument: str, value: object, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`, or raise `InvalidArgument` naming `argument`.
 
@@ -25,4 +29,6 @@ def whole_number(argument: str, value: object, *, minimum: int = 1) -> int:
         raise InvalidArgument(argument, value, rule) from None
     if number < minimum:
         raise InvalidArgument(argument, value, rule)
+    if number > MAXIMUM:
+        raise InvalidArgument(argument, f"{number:.2e}" if number < 10**300 else "huge", TOO_LARGE)
     return number

@@ -7,6 +7,7 @@ None when it does not apply.
 from collections.abc import Callable
 
 from kvlab.arithmetic.config_fields import Config
+from kvlab.arithmetic.config_forms import flag, listed
 
 Pattern = Callable[[Config, int], list[str] | None]
 
@@ -53,8 +54,7 @@ def _alternate_below_window_layer(config: Config, count: int) -> list[str]:
 
 
 def _window_start(config: Config, count: int) -> int | None:
-    allowed = config.value("use_sliding_window")
-    if allowed is False or (allowed is None and config.model_type != "dots1"):
+    if not flag(config, "use_sliding_window", default=config.model_type == "dots1"):
         return None
     if not config.value("sliding_window"):
         return None
@@ -63,7 +63,7 @@ def _window_start(config: Config, count: int) -> int | None:
 
 def _no_rope_chunks(config: Config, count: int) -> list[str]:
     """Llama 4: layers with RoPE attend inside a chunk, each 4th (without RoPE) to everything."""
-    with_rope = config.raw.get("no_rope_layers")
+    with_rope = listed(config, "no_rope_layers")
     if not with_rope:
         interval = config.count("no_rope_layer_interval", default=4)
         with_rope = [(i + 1) % interval != 0 for i in range(count)]
@@ -73,11 +73,11 @@ def _no_rope_chunks(config: Config, count: int) -> list[str]:
 
 def _no_rope_windows(config: Config, count: int) -> list[str]:
     """SmolLM3: with use_sliding_window, layers without RoPE are windowed."""
-    flags = config.raw.get("no_rope_layers")
+    flags = listed(config, "no_rope_layers")
     if not flags:
         interval = config.count("no_rope_layer_interval", default=4)
         flags = [(i + 1) % interval != 0 for i in range(count)]
-    windowed = config.value("use_sliding_window") and config.value("sliding_window")
+    windowed = flag(config, "use_sliding_window") and config.value("sliding_window")
     return [SLIDING if windowed and not flag else FULL for flag in flags]
 
 

@@ -14,22 +14,22 @@ from kvlab.errors import InvalidArgument
 
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "num_hidden_layers": (
+        "num_decoder_layers",
+        "decoder_layers",
         "num_hidden_layers",
         "n_layer",
         "n_layers",
         "num_layers",
-        "num_decoder_layers",
-        "decoder_layers",
         "num_transformer_layers",
         "layers",
     ),
     "num_attention_heads": (
+        "num_decoder_attention_heads",
+        "decoder_attention_heads",
         "num_attention_heads",
         "n_head",
         "n_heads",
         "num_heads",
-        "decoder_attention_heads",
-        "num_decoder_attention_heads",
         "attention_heads",
     ),
     "num_key_value_heads": (
@@ -62,7 +62,10 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     ),
     "dtype": ("dtype", "torch_dtype"),
 }
-"""Meaning -> the keys under which configs write it, in the order in which they are tried."""
+"""Meaning -> the keys under which configs write it, in the order in which they are tried.
+
+A decoder's own keys come first: beside them `num_hidden_layers` is the encoder's (Whisper, BART).
+"""
 
 FLAGS = (
     "multi_query", "new_decoder_architecture", "use_sliding_window", "max_window_layers",

@@ -48,10 +48,12 @@ def parse(text: str, where: str) -> Mapping[str, Any]:
 def _from_path(path: Path) -> tuple[str, Mapping[str, Any]]:
     file = path / "config.json" if path.is_dir() else path
     try:
-        if file.stat().st_size > MAX_BYTES:
+        with file.open("rb") as stream:  # bounded: a device says that its size is 0
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             rule = f"is larger than {MAX_BYTES // 2**20} MiB: no config.json"
             raise InvalidArgument("config", str(file), rule)
-        text = file.read_text(encoding="utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise KvlabError(f"{file.name} is not text in UTF-8") from None
     except OSError as error:

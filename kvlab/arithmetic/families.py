@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from kvlab.arithmetic import storage
 from kvlab.arithmetic.config_fields import Config
+from kvlab.arithmetic.config_forms import flag
 from kvlab.arithmetic.latent_family import compressed, latent
 from kvlab.arithmetic.state_families import state_tensors
 from kvlab.arithmetic.storage import LayerStorage
@@ -36,17 +37,18 @@ def kv_heads(config: Config, *, windowed: bool = False) -> int:
     """Return the KV heads of a layer: the flags of multi-query models first, then the field.
 
     `multi_query` without `new_decoder_architecture` is one head, whatever else is written
-    (Falcon-7B, GPT-BigCode). ChatGLM writes its groups as `multi_query_group_num`.
+    (Falcon-7B, GPT-BigCode). ChatGLM writes its groups as `multi_query_group_num`; without them
+    `multi_query_attention` is one head (OLMo).
     """
     if windowed and config.value("swa_num_key_value_heads") is not None:
         return config.count("swa_num_key_value_heads")
     if windowed and config.model_type.startswith("mimo_v2"):
         config.note("windowed layers have twice the KV heads: a rule of the mimo_v2 class")
         return 2 * config.count("num_key_value_heads")
-    if config.value("multi_query") and not config.value("new_decoder_architecture"):
+    if flag(config, "multi_query") and not flag(config, "new_decoder_architecture"):
         return 1
-    if config.raw.get("multi_query_attention"):
-        return config.count("multi_query_group_num")
+    if flag(config, "multi_query_attention") and not config.has("num_key_value_heads"):
+        return config.count("multi_query_group_num", default=1)
     nested = config.raw.get("attn_config")
     if isinstance(nested, dict):
         if nested.get("attn_type") == "multiquery_attention":
@@ -93,7 +95,7 @@ def attention(config: Config, *, windowed: bool = False) -> LayerStorage:
 
 def is_latent(config: Config) -> bool:
     """Return whether the layer keeps a latent (MLA): asked before any head is counted."""
-    if config.raw.get("use_mla") is False:
+    if not flag(config, "use_mla", default=True):
         return False
     return config.optional("kv_lora_rank") is not None
 

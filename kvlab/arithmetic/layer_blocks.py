@@ -6,6 +6,7 @@ from typing import Any
 
 from kvlab.arithmetic import storage
 from kvlab.arithmetic.config_fields import Config
+from kvlab.arithmetic.config_forms import flag, listed, refuse, table
 from kvlab.arithmetic.families import attention, windowed
 from kvlab.arithmetic.storage import LayerStorage
 
@@ -35,7 +36,7 @@ def layer_view(config: Config, index: int, type_name: str) -> Config:
         _pick(config.raw.get(field), index, target, changes)
     changes |= _global_heads(config, type_name)
     changes |= _compression(config, type_name)
-    changes |= _own_entry(config.raw.get("per_layer_config"), index)
+    changes |= _own_entry(config, index)
     return config.overlay(changes) if changes else config
 
 
@@ -44,14 +45,17 @@ def _pick(values: object, index: int, target: str, changes: dict[str, Any]) -> N
         changes[target] = values[index]
 
 
-def _own_entry(entries: object, index: int) -> dict[str, Any]:
+def _own_entry(config: Config, index: int) -> dict[str, Any]:
     """An entry of `per_layer_config`: a list, or a dict whose keys are numbers or texts."""
-    if isinstance(entries, (list, tuple)) and index < len(entries):
-        return dict(entries[index] or {})
+    entries = config.raw.get("per_layer_config") or {}
+    if isinstance(entries, (list, tuple)):
+        entries = dict(enumerate(entries))
     if not isinstance(entries, Mapping):
-        return {}
+        raise refuse(config, "per_layer_config", "must be an object or a list, one entry a layer")
     found = next((v for k, v in entries.items() if str(k).isdigit() and int(k) == index), None)
-    return dict(found) if isinstance(found, Mapping) else {}
+    if not isinstance(found, Mapping | None):
+        raise refuse(config, "per_layer_config", "must hold an object for each layer")
+    return dict(found or {})
 
 
 def _global_heads(config: Config, type_name: str) -> dict[str, Any]:
@@ -62,7 +66,7 @@ def _global_heads(config: Config, type_name: str) -> dict[str, Any]:
     if config.raw.get("global_head_dim") is not None or config.model_type.startswith("gemma4"):
         changes["head_dim"] = config.raw.get("global_head_dim", 512)
     heads = config.raw.get("num_global_key_value_heads")
-    if heads is not None and config.raw.get("attention_k_eq_v", True):
+    if heads is not None and flag(config, "attention_k_eq_v", default=True):
         changes["num_key_value_heads"] = heads
     return changes
 
@@ -72,7 +76,9 @@ def _compression(config: Config, type_name: str) -> dict[str, Any]:
     default = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
     if type_name not in default:
         return {}
-    rates = config.raw.get("compress_rates") or default
+    rates = table(config, "compress_rates") or default
+    if type_name not in rates:
+        raise refuse(config, "compress_rates", f"must give a rate for {type_name}")
     sparse = type_name == "compressed_sparse_attention"
     return {"compress_rate": rates[type_name], "compress_indexed": sparse}
 
@@ -88,14 +94,16 @@ def block_stores(config: Config) -> list[LayerStorage] | None:
     >>> [(s.kind, s.num_kv_heads) for s in block_stores(Config(fields, []))]
     [('full', 8), ('none', 0)]
     """
-    blocks = config.raw.get("block_configs")
-    if not isinstance(blocks, (list, tuple)):
+    blocks = listed(config, "block_configs")
+    if blocks is None:
         return None
     return [replace(_block_store(config, block), index=i) for i, block in enumerate(blocks)]
 
 
 def _block_store(config: Config, block: Mapping[str, Any]) -> LayerStorage:
-    fields = block.get("attention") or {}
+    fields = (block.get("attention") or {}) if isinstance(block, Mapping) else None
+    if not isinstance(fields, Mapping):
+        raise refuse(config, "block_configs", "must hold an object for each layer")
     if fields.get("no_op") or fields.get("replace_with_linear"):
         return LayerStorage(0, storage.NONE)
     group = Config({"n_heads_in_group": fields.get("n_heads_in_group")}, config.notes)

@@ -10,10 +10,12 @@ from typing import Any
 
 from kvlab.arithmetic import storage
 from kvlab.arithmetic.config_fields import Config
+from kvlab.arithmetic.config_forms import few, flag
 from kvlab.arithmetic.config_source import find_config
 from kvlab.arithmetic.families import cross, stores_of
 from kvlab.arithmetic.layer_blocks import block_stores, layer_view
-from kvlab.arithmetic.layer_types import layer_order, layer_types
+from kvlab.arithmetic.layer_lists import layer_order
+from kvlab.arithmetic.layer_types import layer_types
 from kvlab.arithmetic.sharing import sharing_layers
 from kvlab.arithmetic.storage import LayerStorage, ModelStorage
 from kvlab.arithmetic.text_block import text_config
@@ -68,7 +70,7 @@ def _layers(config: Config) -> list[LayerStorage]:
         return listed
     types = layer_types(config)
     shared = sharing_layers(config, types)
-    with_source = config.value("is_encoder_decoder") or config.raw.get("add_cross_attention")
+    with_source = flag(config, "is_encoder_decoder") or flag(config, "add_cross_attention")
     alike: dict[str, list[LayerStorage]] = {}
     layers: list[LayerStorage] = []
     for place, index in enumerate(layer_order(config, len(types))):
@@ -88,10 +90,10 @@ MTP_FIELDS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_laye
 
 
 def _mtp_count(config: Config) -> int:
-    if config.raw.get("use_mtp") and config.has("num_mtp_modules"):
-        each = config.count("mtp_transformer_layers", default=1)
-        return config.count("num_mtp_modules") * each
-    return next((config.count(key) for key in MTP_FIELDS if config.optional(key)), 0)
+    if flag(config, "use_mtp") and config.has("num_mtp_modules"):
+        each = few(config, "mtp_transformer_layers", default=1)
+        return few(config, "num_mtp_modules") * each
+    return next((few(config, key) for key in MTP_FIELDS if config.optional(key)), 0)
 
 
 def _mtp_note(config: Config) -> list[LayerStorage]:

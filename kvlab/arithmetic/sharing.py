@@ -1,6 +1,7 @@
 """Layers that store nothing because they read another layer's keys and values."""
 
 from kvlab.arithmetic.config_fields import Config
+from kvlab.arithmetic.config_forms import flag
 
 
 def sharing_layers(config: Config, types: list[str]) -> frozenset[int]:
@@ -15,7 +16,7 @@ def sharing_layers(config: Config, types: list[str]) -> frozenset[int]:
     [1, 3]
     """
     count = len(types)
-    if config.raw.get("use_cla"):
+    if flag(config, "use_cla"):
         factor = config.count("cla_share_factor", default=1)
         return frozenset(i for i in range(count) if i % factor)
     tail = config.optional("num_kv_shared_layers") or 0

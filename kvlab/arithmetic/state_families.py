@@ -8,6 +8,7 @@ config says otherwise. Units are what tensor parallelism spreads.
 from collections.abc import Callable
 
 from kvlab.arithmetic.config_fields import Config
+from kvlab.arithmetic.config_forms import refuse
 from kvlab.arithmetic.storage import StateTensor
 
 States = tuple[StateTensor, ...]
@@ -139,7 +140,11 @@ def _kernel(config: Config) -> int:
 
 def _inner(config: Config) -> int:
     key = _first(config, ("mamba_expand", "expand"))
-    return int((config.value(key) if key else 2) * config.count("hidden_size"))
+    expand = config.value(key) if key else 2
+    number = isinstance(expand, (int, float)) and not isinstance(expand, bool)
+    if not number or not 0 < expand < 1000:
+        raise refuse(config, key, "must be a number above 0 and below 1,000")
+    return int(expand * config.count("hidden_size"))
 
 
 MAMBA2_HEADS = ("mamba_n_heads", "mamba_num_heads", "n_mamba_heads", "num_heads")

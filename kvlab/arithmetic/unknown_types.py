@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from kvlab.arithmetic.config_fields import Config, class_defaults
-from kvlab.arithmetic.storage import GROWING, LayerStorage
+from kvlab.arithmetic.state_families import MAMBA2_HEADS, STATE_SIZES
+from kvlab.arithmetic.storage import GROWING, STATE, LayerStorage
 
 ALSO_KNOWN = (
     "chatglm", "nemotron-nas", "deci", "hunyuan", "deepseek", "kimi_k2", "kimi_k3", "minimax_m3",
@@ -39,3 +40,13 @@ def describe_unknown(config: Config, layers: Sequence[LayerStorage]) -> None:
         f"model_type {config.model_type!r} is unknown: read by its fields alone as {kinds} layers"
         f"{heads}; check this against the model's own code"
     )
+    _describe_unread(config, kinds)
+
+
+def _describe_unread(config: Config, kinds: str) -> None:
+    """Say that a config of an unknown type writes the sizes of states, and none was found."""
+    keys = (*MAMBA2_HEADS[:3], *STATE_SIZES, "linear_num_value_heads", "conv_L_cache", "lru_width")
+    written = [key for key in keys if config.has(key)]
+    if written and STATE not in kinds:
+        said = f"{', '.join(written)} written, but no field says which layers keep a state"
+        config.note(f"{said}: all were read as attention, some may not be")

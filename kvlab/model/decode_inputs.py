@@ -75,10 +75,9 @@ def check_mask(attention_mask: Tensor | None, ids: Tensor, held: int) -> Tensor 
     expected = (len(ids), held + ids.shape[1])
     if tuple(mask.shape) != expected:
         raise InvalidArgument("attention_mask", tuple(mask.shape), f"its shape must be {expected}")
-    if bool((odd := (given != 0) & (given != 1)).any()):
-        raise InvalidArgument(
-            "attention_mask", given[odd][0].item(), "holds 0 (padding) and 1 only"
-        )
+    neither = given[(given != 0) & (given != 1)].flatten().tolist()
+    if neither:
+        raise InvalidArgument("attention_mask", neither[0], "holds 0 (padding) and 1 only")
     if bool((mask[:, -1] == 0).any()):
         rule = "pad on the left: the last column must be 1"
         raise InvalidArgument("attention_mask", mask[:, -1].tolist(), rule)

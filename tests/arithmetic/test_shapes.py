@@ -49,3 +49,21 @@ def test_the_field_at_fault_is_named(change: dict[str, object], message: str) ->
 def test_a_model_of_another_kind_is_refused() -> None:
     with pytest.raises(Unsupported, match="deepseek_v3"):
         ModelShape.from_config(CONFIG | {"model_type": "deepseek_v3"})
+
+
+def test_a_mistral_without_a_window_is_a_llama_here_too() -> None:
+    sizes = {
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "vocab_size": 100,
+    }
+    mistral = {**sizes, "model_type": "mistral", "num_key_value_heads": 2}
+    no_window = {**mistral, "sliding_window": None}
+    assert ModelShape.from_config(no_window).num_kv_heads == 2
+    with pytest.raises(InvalidArgument, match="num_key_value_heads"):  # 8 there, not 4
+        ModelShape.from_config({**no_window, "num_key_value_heads": None})
+    for windowed in ({**mistral, "sliding_window": 4096}, mistral):
+        with pytest.raises(Unsupported, match="mistral"):
+            ModelShape.from_config(windowed)

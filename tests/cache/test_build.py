@@ -1,9 +1,12 @@
 """Caches by name."""
 
+from typing import Any
+
 import pytest
+import torch
 
 from kvlab.cache import CACHE_NAMES, GrowingLayer, PreallocatedLayer, make_cache
-from kvlab.errors import InvalidArgument
+from kvlab.errors import CacheFull, InvalidArgument
 
 
 def test_every_name_makes_what_it_says() -> None:
@@ -34,3 +37,16 @@ def test_a_cache_that_cannot_be_built_is_refused_by_name(
 ) -> None:
     with pytest.raises(InvalidArgument, match=sentence):
         make_cache(name, **{"num_layers": 2, **options})
+
+
+@pytest.mark.parametrize("name", [None, [], 3])
+def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
+    with pytest.raises(InvalidArgument, match="cache="):
+        make_cache(name, num_layers=2)
+
+
+def test_more_memory_than_there_is_is_one_line() -> None:
+    cache, token = make_cache("preallocated", num_layers=1, capacity=2**50), torch.zeros(1, 1, 1, 8)
+    with pytest.raises(CacheFull, match="no memory for 1,125,899,906,842,624 tokens"):
+        cache.update(token, token, 0)
+    assert (cache.get_seq_length(), cache.reserved_nbytes) == (0, 0)

@@ -109,6 +109,23 @@ def test_an_fp8_cache_says_that_it_cannot_be_shortened(
         truncate_to(cache, 1)
 
 
+@pytest.mark.parametrize("name", [*OURS, "dynamic"])
+@pytest.mark.parametrize("n", [2.0, True, None, "2", float("nan")])
+def test_a_length_that_is_no_whole_number_is_refused(
+    name: str, n: Any, llama: Any, new_cache: Any, ids: Any
+) -> None:
+    cache = new_cache(name)
+    llama(ids(1, 3), cache=cache)
+    cuts = [lambda: truncate_to(cache, n)]
+    if name in OURS:
+        cuts += [lambda: cache.truncate_to(n), lambda: cache.drop_last(n)]
+        cuts += [lambda: cache.layers[0].truncate_to(n)]
+    for cut in cuts:
+        with pytest.raises(InvalidArgument, match=r"n=.*: must be a whole number of tokens"):
+            cut()
+    assert lengths(cache) == [3] * 3
+
+
 # -- continuing -----------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ SMOLLM2 = {
     "rope_theta": 100000,
     "tie_word_embeddings": True,
 }
+YARN = {"type": "yarn", "factor": 2.0}
 NEEDED = (
     "num_hidden_layers",
     "num_attention_heads",
@@ -108,6 +109,16 @@ def test_a_missing_size_is_named_and_nothing_is_guessed(key: str) -> None:
         ({"rope_scaling": "linear"}, "rope_parameters='linear'"),
         ({"rope_scaling": {"type": "mrope"}}, "rope_type='mrope'"),
         ({"rope_theta": -1.0}, "rope theta=-1.0"),
+        ({"quantization_config": "awq"}, "quant_method='awq'"),
+        ({"tie_word_embeddings": "false"}, "tie_word_embeddings='false'"),
+        ({"attention_bias": 1}, "attention_bias=1"),
+        ({"vocab_size": 2**70}, f"widest matrix={2**70}"),
+        ({"rope_scaling": YARN | {"beta_fast": 0}}, "rope beta_fast=0"),
+        ({"rope_scaling": YARN | {"beta_slow": "x"}}, "rope beta_slow='x'"),
+        ({"rope_scaling": YARN | {"attention_factor": "x"}}, "rope attention_factor='x'"),
+        ({"rope_scaling": YARN | {"mscale": -1}}, "rope mscale=-1"),
+        ({"rope_scaling": YARN | {"truncate": "no"}}, "rope truncate='no'"),
+        ({"rope_scaling": YARN, "rope_theta": 1.0}, "rope theta=1.0"),
     ],
 )
 def test_a_config_that_cannot_be_computed_is_refused_by_name(
@@ -138,6 +149,9 @@ def test_a_config_is_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
     file.write_text(json.dumps(SMOLLM2), encoding="utf-8")
     assert LlamaConfig.from_file(file) == LlamaConfig.from_file(tmp_path)
     file.write_text("{", encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="not a JSON file"):
+        LlamaConfig.from_file(file)
+    file.write_text("[" * 100_000, encoding="utf-8")
     with pytest.raises(InvalidArgument, match="not a JSON file"):
         LlamaConfig.from_file(file)
     file.write_text("[]", encoding="utf-8")

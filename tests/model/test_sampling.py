@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers.generation import TopKLogitsWarper, TopPLogitsWarper
 
+from kvlab.errors import InvalidArgument
 from kvlab.model.sampling import Sampler, keep_top_k, keep_top_p
 
 
@@ -48,3 +49,15 @@ def test_draws_follow_the_probabilities() -> None:
 
 def test_greedy_probabilities_lie_on_one_token() -> None:
     assert Sampler().probabilities(torch.tensor([[1.0, 3.0, 2.0]])).tolist() == [[0.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_logits_that_are_no_numbers_are_refused(temperature: float, value: float) -> None:
+    with pytest.raises(InvalidArgument, match="largest logits="):
+        Sampler(temperature=temperature).pick(torch.tensor([[0.0, value], [0.0, 1.0]]))
+
+
+def test_a_seed_that_torch_cannot_hold_is_named() -> None:
+    with pytest.raises(InvalidArgument, match="seed=9223372036854775808: must be below"):
+        Sampler(seed=2**63)
