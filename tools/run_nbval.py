@@ -75,7 +75,8 @@ def check(notebook: Path, mode: str, jobs: int) -> bool:
 def quiet_environment(jobs: int) -> dict[str, str]:
     """Return the variables under which the chapters' outputs were stored, sharing the cores."""
     cores = max(1, (os.cpu_count() or 1) // jobs)
-    return os.environ | {"TQDM_DISABLE": "1", "OMP_NUM_THREADS": str(cores)}
+    quiet = {"TQDM_DISABLE": "1", "KVLAB_STRICT": "1"}  # an error in a widget fails its cell
+    return os.environ | quiet | {"OMP_NUM_THREADS": str(cores)}
 
 
 if __name__ == "__main__":

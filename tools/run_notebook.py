@@ -45,7 +45,7 @@ def run_notebook(notebook: NotebookNode, folder: Path, stored: NotebookNode | No
 
 def client_for(notebook: NotebookNode, folder: Path) -> NotebookClient:
     """Return what runs `notebook` in `folder` and stores no time, widget state or progress bar."""
-    os.environ["TQDM_DISABLE"] = "1"
+    os.environ["TQDM_DISABLE"] = os.environ["KVLAB_STRICT"] = "1"
     return NotebookClient(
         notebook,
         kernel_name="python3",

@@ -59,6 +59,7 @@ def run(command: str, rest: list[str]) -> int:
     python = ensure(VENV, "requirements.txt", with_kvlab=True)
     if command in ("lab", "setup"):
         fetch_model(python)
+        trust_chapters(python)
         return replace_with(lab_command(python)) if command == "lab" else 0
     ensure(VENV, "requirements-test.txt")
     if command == "format":
@@ -78,6 +79,13 @@ def fetch_model(python: Path) -> None:
     command = [python, "-m", "kvlab.cli", "fetch", "smollm2"]
     if subprocess.call(command, cwd=ROOT):
         print("SmolLM2 is not here; the course goes on with what is at hand.", flush=True)
+
+
+def trust_chapters(python: Path) -> None:
+    """Sign the chapters, so that JupyterLab shows the pictures stored in them at once."""
+    chapters = sorted(str(path) for path in (ROOT / "chapters").glob("*.ipynb"))
+    command = [python, "-m", "jupyter", "trust", *chapters]
+    subprocess.call(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def replace_with(command: list[str]) -> int:

@@ -11,6 +11,8 @@
 # - derive the size of a cache by counting vectors, from any model's config, with its unit said;
 # - say what is in the formula, what is not, and where the caches grow past the weights;
 # - name three honest ways of counting the same cache, and find the slip in a published table.
+#
+# The results of a run are saved in this page. To guess before you see them, choose *Edit > Clear Outputs of All Cells*.
 
 # %% tags=["setup"]
 import sys
@@ -112,7 +114,7 @@ for model in ("smollm2", "llama-3.1-8b", "llama-3.1-70b"):
 # Does a real cache hold that many bytes? The model at hand reads 40 tokens and emits 9, in float32: 4 bytes a number.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
-predict("40 tokens in, 9 out: how many positions will be charged?", unit="", key="03-held")
+predict("40 tokens in, 9 out: how many positions will be held?", unit="", key="03-held")
 
 # %% tags=["device"]
 from kvlab.model.decode import generate
@@ -127,7 +129,8 @@ for step in (steps[0], steps[1], steps[-1]):
         f"{step.phase:7} holds {step.cache_bytes:9,} B = {step.cache_bytes // per_token} positions"
     )
 assert steps[-1].cache_bytes == per_token * (40 + 9 - 1)
-reveal("03-held", steps[-1].cache_bytes // per_token, remark="The last emitted token is not in it.")
+remark = "The last emitted token is not in it."
+reveal("03-held", steps[-1].cache_bytes // per_token, remark=remark, measured=True)
 
 # %% [markdown]
 # Equal to the byte. The bytes were counted on the tensors; the formula saw only the config. In bf16 it would be half, because the cache has its own dtype.
@@ -299,7 +302,8 @@ table(header, rows, numeric=[3, 4, 5], caption="Bytes, formula and reality")
 # %% tags=["deep-dive"]
 (sliding,) = [each for each in held if each.family.name == "sliding"]
 one_token = 2 * sliding.storage.elements_per_token
-reveal("03-window", sliding.held_bytes // one_token, remark=f"The window is {WINDOW}, less one.")
+remark = f"The window is {WINDOW}, less one."
+reveal("03-window", sliding.held_bytes // one_token, remark=remark, measured=True)
 
 # %% [markdown] tags=["deep-dive"]
 # What each kind keeps for a sequence, in words: **full** a key and a value for each token; **windowed** the same, at most a window of them; **latent** one compressed vector and one RoPE key, with no factor 2, since keys and values are both made from it; **shared** nothing; **state** a fixed block whatever the length; **cross** the keys and values of its source, once.
@@ -319,7 +323,8 @@ for name in models:
     row = (find_model(name).id.rsplit("/", 1)[-1], layers)
     rows.append((*row, *(f"{size / 2**20:,.2f}" for size in sizes)))
 header = ["model", "stores", "1 token", "4,096", "131,072"]
-table(header, rows, numeric=[2, 3, 4], caption="MiB for one user, payload, bf16")
+caption = "MiB for one user, payload: bf16, recurrent states in fp32"
+table(header, rows, numeric=[2, 3, 4], caption=caption)
 
 # %% [markdown] tags=["deep-dive"]
 # Look at the first column: a state is paid in full by the first token. And at the last: two models of like size can be far apart. Lengths beyond what a model was made for are arithmetic only.
@@ -349,7 +354,7 @@ ratio = gemma.reserved_bytes / gemma.payload_bytes
 reveal("03-reserved", f"{ratio:.2f}x", remark="52 of its 62 layers need a window only.")
 
 # %% [markdown] tags=["deep-dive"]
-# For a windowed model the answers lie far apart, and an engine sits in between. **How to read it:** one user, bytes to scale.
+# For a windowed model the answers lie far apart. Here an engine sits in between, but only because its step is short: every windowed layer pays for the tokens of a step, so with long steps vLLM charges more than the reservation. **How to read it:** one user, bytes to scale; the line below names both steps.
 
 # %% tags=["deep-dive"]
 from kvlab.figures.comparison import Bar, compare_bars
@@ -360,11 +365,14 @@ bars = []
 for name, (size, role) in parts.items():
     hatched = name == "reservation"
     bars.append(Bar(name, size, format_bytes(size), role, hatched=hatched))
-reading = f"vLLM is taken to schedule {IN_A_STEP:,} tokens a step."
+wide = accountings(read_model("gemma-3-27b-it"), context=TOKENS, max_batched_tokens=8192)
+assert wide.vllm_bytes > gemma.reserved_bytes > gemma.vllm_bytes
+reading = f"vLLM schedules {IN_A_STEP:,} tokens a step here. "
+reading += f"With 8,192 it charges {format_bytes(wide.vllm_bytes)}."
 compare_bars(bars, title="Gemma 3 27B, 10,001 tokens, bf16", reading=reading)
 
 # %% [markdown] tags=["deep-dive"]
-# Where they differ, and why. **vLLM** gives whole blocks of 16 tokens, keeps for a windowed layer the window - 1 and the tokens of one step, and makes all pages equally large. **llama.cpp** pads to 256 cells and gives a windowed layer its window and one small batch. For a model of equal full layers all answers nearly agree.
+# Where they differ, and why. **vLLM** gives whole blocks of 16 tokens, keeps for a windowed layer the window - 1, the tokens of one step and one block more (a window may begin inside a block), and makes all pages equally large. **llama.cpp** pads to 256 cells and gives a windowed layer its window and one small batch. For a model of equal full layers all answers nearly agree.
 
 # %% tags=["deep-dive"]
 rows = []
@@ -373,7 +381,7 @@ for name, sizes in counted.items():
     shown = ["-" if size is None else f"{size / 2**20:,.1f}" for size in four]
     rows.append((find_model(name).id.rsplit("/", 1)[-1], *shown))
 header = ["model", "payload", "llama.cpp", "vLLM", "reservation"]
-caption = "MiB for one user of 10,001 tokens, bf16"
+caption = f"MiB for one user of {TOKENS:,} tokens; vLLM with {IN_A_STEP:,} tokens a step"
 table(header, rows, numeric=[1, 2, 3, 4], caption=caption)
 
 # %% [markdown] tags=["deep-dive"]
@@ -404,6 +412,8 @@ table(["", "statement", "printed"], rows, caption="What the page says later")
 
 # %% [markdown]
 # ## Your turn
+# **Practice · as long as you like**
+#
 # Each check says "not answered yet" until you replace the `...`. Hints and worked solutions are folded; open as much as you need.
 #
 # **03-a The formula as a function.** Write `cache_bytes(num_layers, num_kv_heads, head_dim, bytes_per_element, seq_len, users)`: the bytes of keys and values when each user keeps `seq_len` tokens. Every layer is a full one. Roughly 1 line.
@@ -473,6 +483,8 @@ solution("03-d")
 
 # %% [markdown]
 # ## What interviewers listen for
+# **Practice · as long as you like**
+#
 # Say your answer aloud first, then open it.
 #
 # <details><summary><b>How big is the KV cache of Llama 3.1 70B?</b></summary>
@@ -489,6 +501,8 @@ solution("03-d")
 
 # %% [markdown]
 # ## Claims you will meet
+# **Practice · as long as you like**
+#
 # Statements from public pages. Give your verdict first: holds, only if, or wrong. The card then shows what was recomputed and the condition.
 
 # %% tags=["widget", "nbval-ignore-output"]
@@ -516,6 +530,8 @@ claim_quiz("million-token-memory-before-attention")
 
 # %% [markdown]
 # ## Self-check
+# **Practice · as long as you like**
+#
 # Six questions. "Fresh numbers" asks the same one anew, so you can practise until the numbers no longer matter.
 
 # %% tags=["widget", "nbval-ignore-output"]
@@ -539,7 +555,9 @@ takeaways = [
 table(["takeaway", "computed here"], takeaways)
 
 # %% [markdown] tags=["instructor"]
-# **For a room:** collect the guess for 24 users aloud and type it into the explorer's field: it stays on the bar as a dashed ghost. Then ask what int4 weights do to the green part, and count hands before you switch.
+# <details><summary><b>For instructors</b></summary>
+# Collect the guess for 24 users aloud and type it into the explorer's field: it stays on the bar as a dashed ghost. Then ask what int4 weights do to the green part, and count hands before you switch.
+# </details>
 
 # %% [markdown]
 # ## Sources
@@ -549,4 +567,4 @@ table(["takeaway", "computed here"], takeaways)
 # - Hugging Face, [cache strategies](https://huggingface.co/docs/transformers/main/kv_cache). vLLM, [documentation](https://docs.vllm.ai/).
 # - Configs: [Llama 3.1 8B](https://huggingface.co/meta-llama/Llama-3.1-8B), [Qwen3 4B](https://huggingface.co/Qwen/Qwen3-4B), [SmolLM2](https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct).
 #
-# **Next:** 04 Prefill and decode asks what it costs to read all these bytes at every step.
+# **Next:** [04 Prefill and decode](04_prefill_and_decode.ipynb) asks what it costs to read all these bytes at every step.

@@ -8,9 +8,11 @@
 # %% [markdown]
 # **After this chapter you can**
 #
-# - plan a deployment rank by rank, with every assumption said and changed one at a time;
+# - plan a deployment GPU by GPU, with every assumption said and added one at a time;
 # - tell what binds, memory or time, and which change to try next;
 # - predict the numbers that a real engine prints at its start, and say why one differs.
+#
+# The results of a run are saved in this page. To guess before you see them, choose *Edit > Clear Outputs of All Cells*.
 
 # %% tags=["setup"]
 import sys
@@ -59,7 +61,17 @@ print(f"weights {weights / 1e9:.1f} GB, one request {CONTEXT * per_token / 1e9:.
 reveal("11-pool", box.admission_bound, remark=f"{by_hand:.1f} with the fraction: 11 whole ones.")
 
 # %% [markdown]
-# That line holds five silent assumptions. Change one at a time, and say which: the count moves with each. An "80 GB" H100 reports more memory to its driver; an engine takes only a share of it; activations and graphs need some too. And memory lies in ranks, not in a pool.
+# Before the count is refined, four words. A **rank** is one GPU with its share of the model. **Tensor parallelism** (tp) cuts every layer: each rank keeps some of its heads, and all ranks work on every request. **Pipeline stages** (pp) cut between layers: each stage keeps some layers and hands the token on. A **replica** is one whole model on its tp x pp GPUs; more replicas share the users.
+#
+# This box is one replica with tp 8. **How to read it:** each bar is one GPU to scale, green is cache.
+
+# %%
+from kvlab.widgets.planner_frame import rank_picture
+
+rank_picture(box, title="Eight ranks, one KV head of each layer on each")
+
+# %% [markdown]
+# The one line holds four silent assumptions, added here one after another; the last moves the count only in section 2. An "80 GB" H100 reports 79.65 GiB = 85.5 GB to its driver; an engine takes only a share of it; activations and graphs need some too. And memory lies in ranks, not in a pool.
 
 # %%
 from kvlab.arithmetic.plan_pooled import assumption_steps
@@ -85,7 +97,7 @@ print(f"as the driver reports them: {llama.concurrency:.2f}, {llama.admission_bo
 # ## 2. Each rank on its own
 # **Core · 5 minutes**
 #
-# Above, pool and ranks agreed: 8 KV heads spread evenly over 8 ranks. Now give the same model a single KV head, as multi-query attention has. Its cache shrinks to an eighth, and the pool promises 92 requests.
+# Above, pool and ranks agreed: 8 KV heads spread evenly over 8 ranks. Now give the same model a single KV head, as multi-query attention has. Its cache shrinks to an eighth, and the pool promises 92 requests, with the K and V weights of that head paid for on each card (93 if on one).
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
@@ -109,8 +121,6 @@ reveal("11-mqa", mqa.admission_bound, remark=both.reasons[0] + ".")
 # Eight GPUs hold the same cache eight times. All ranks work on every request, so what one rank holds is what the replica holds. **How to read it:** each bar is one GPU to scale; green is cache, hatched orange a copy of what another GPU holds too.
 
 # %%
-from kvlab.widgets.planner_frame import rank_picture
-
 rank_picture(mqa, title="One KV head on eight GPUs")
 
 # %% [markdown]
@@ -136,15 +146,17 @@ header = ["layout", "B of a token on a rank", "copies", "one pool", "rank by ran
 table(header, rows, numeric=[1, 2, 3, 4], caption="Requests of 131,072 positions")
 
 # %% [markdown]
-# Look at the fifth row: pipeline stages split layers, so the single head is kept once, and the twin gets nearly all the pool promised. The price is time: a token passes eight stages one after another.
+# Look at the fifth row: pipeline stages split layers, so the single head is kept once, and the twin gets nearly all the pool promised. The price is time. The requests run in as many parts as there are stages, so that all are busy, and a token waits for eight passes of the slowest stage, one after another.
 
 # %%
 from kvlab.arithmetic.plan_timing import time_plan
 
 for name in ("one KV head, tp 8", "one KV head, tp 1, 8 stages"):
-    timing = time_plan(layouts[name])
-    each = 1000 * timing.tpot.seconds
-    print(f"{name}: {timing.batch} requests at once, {each:.1f} ms a token or more")
+    timing, stages = time_plan(layouts[name]), layouts[name].inputs.deployment.pp
+    slowest = max(stage.bytes for stage in timing.tpot.stages)
+    print(f"{name}: {timing.batch} requests, in parts of {-(-timing.batch // stages)} or fewer;")
+    each = f"{stages} x {slowest / GB:.1f} GB to read"
+    print(f"    {each}, {1000 * timing.tpot.seconds:.1f} ms a token or more")
 
 # %% [markdown]
 # <a id="peak"></a>
@@ -164,16 +176,15 @@ for output in (0, 1024):
 
 # %% [markdown]
 # Who admits eight anyway needs a way out when the pool is full: wait, swap or recompute. Chapter 10 shows what each costs.
-
-# %% [markdown]
+#
 # <a id="late"></a>
 # ## 4. Fits, and still late
 # **Core · 4 minutes**
 #
-# Memory is half of a promise. The other half is time to the first token (TTFT) and for each token after it (TPOT). Both have lower bounds: a prefill can't beat the arithmetic rate, a decode step can't read its bytes faster than memory gives them.
+# Memory is half of a promise. The other half is time to the first token (TTFT) and for each token after it (TPOT). Both have lower bounds: a prefill can't beat the arithmetic rate, a decode step can't read its bytes faster than memory gives them. The cards are those of section 1, 3 GB of overhead each.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
-late = {"gpu": "H100", "gpus": 8, "context": 32_768}
+late = shared | {"context": 32_768}
 fitting = plan("llama-3.1-70b", **late)
 predict(
     f"{fitting.admission_bound} requests of 32,768 fit. Each token must come within 15 ms. "
@@ -193,7 +204,7 @@ rank = fitting.tightest
 allowed = 0.015 * find_gpu("H100").bandwidth_gb_s * 1e9
 by_hand = int((allowed - rank.weight_bytes) // rank.request_bytes)
 binding = what_binds(plan("llama-3.1-70b", **late, tpot_target=0.015))
-assert by_hand <= binding.requests <= by_hand + 1  # the embedding is not read whole
+assert by_hand == binding.requests  # both count every weight, the embedding whole
 print(binding.says)
 reveal("11-late", binding.requests, remark="More memory would not help: bandwidth binds.")
 
@@ -213,8 +224,7 @@ table(header, rows, numeric=[1, 2, 3, 4], caption="Llama 3.1 70B on eight H100, 
 
 # %% [markdown]
 # The TTFT column is one prompt on an idle machine. When all arrive together the last one waits for every prefill before its own: real queues are chapter 10.
-
-# %% [markdown]
+#
 # <a id="planner"></a>
 # ## 5. The planner
 # **Core · 4 minutes**
@@ -228,8 +238,7 @@ planner()
 
 # %% [markdown]
 # Try these three. The twin with one head: which layout does "next change" propose, and why? DeepSeek-V3 on two cards: what is missing, and is it cache at all? Llama with a target of 20 ms for each token: which sentence changes?
-
-# %% [markdown]
+#
 # <a id="next-change"></a>
 # ## 6. The next cheapest change
 # **Core · 3 minutes**
@@ -244,7 +253,7 @@ caption = f"70B on eight H100: {llama.admission_bound} requests of 131,072"
 table(["change", "what it asks", "requests"], rows, numeric=[2], caption=caption)
 
 # %% [markdown]
-# The other way round: length and users in, GPUs out. Replicas divide the requests, never the bytes of one. The plan ends as a command line; what the engine then prints is checked in section 9.
+# The other way round: length and users in, GPUs out. Replicas divide the requests, never the bytes of one; stages cost time, so the least time of a token (TPOT) stands beside each answer. The plan ends as a command line; what the engine then prints is checked in section 9.
 
 # %%
 from kvlab.arithmetic.plan_command import vllm_command
@@ -255,7 +264,8 @@ for users in (8, 50, 200):
     found = gpus_needed("llama-3.1-70b", users=users, **asked)
     laid, copies = found.inputs.deployment, found.inputs.dp
     words = f"tp {laid.tp} x pp {laid.pp} x {copies} replica(s)"
-    print(f"{users:3} users: {found.inputs.gpus:3} GPUs as {words}")
+    each = f"{1000 * time_plan(found).tpot.seconds:.1f} ms a token or more"
+    print(f"{users:3} users: {found.inputs.gpus:3} GPUs as {words}, {each}")
 print(vllm_command(llama))
 
 # %% [markdown]
@@ -356,9 +366,11 @@ remark = f"The log printed {tokens.fact.printed}: {tokens.verdict}."
 reveal("11-log", int(tokens.estimate.value), remark=remark)
 
 # %% [markdown] tags=["deep-dive"]
-# Now every log of vLLM and SGLang in the collection that a prediction must meet: dense, latent, sliding, hybrid, one rank and several. The last column is the error, beside what the printed digits leave open.
+# Now every log of vLLM and SGLang in the collection that a prediction must meet: dense, latent, sliding, **hybrid** (layers of different kinds in one model), one rank and several. **How to read it:** *error* is ours against the print, *open* what the printed digits leave open; zero means that it must be equal.
 
 # %% tags=["deep-dive"]
+words = {"kv_tokens": "tokens", "k_bytes": "memory of all keys"}
+words |= {"needed": "need of a request", "num_blocks": "blocks"}
 rows = []
 for row in logs.values():
     if row.use == "assert" and row.engine in ("vllm", "sglang"):
@@ -366,9 +378,11 @@ for row in logs.values():
         found = next(f for f in row.explain().findings if f.quantity == main["quantity"])
         error = abs(found.relative_error)
         assert error <= main["tolerance"]
-        rows.append((row.about, found.quantity, main["printed"], f"{error:.4%}"))
-header = ["model", "quantity", "printed", "error"]
-table(header, rows, numeric=[2, 3], caption="Predicted within the rounding of the log")
+        name = row.about.replace("not stated", "no model named: from its blocks").rsplit("/", 1)[-1]
+        numbers = (main["printed"], f"{error:.4%}", f"{main['tolerance']:.4%}")
+        rows.append((name, words[found.quantity], *numbers))
+header = ["model", "what is printed", "printed", "error", "open"]
+table(header, rows, numeric=[2, 3, 4], caption="Predicted within the rounding of the log")
 
 # %% [markdown] tags=["deep-dive"]
 # An error that looks harmless is not: each formula with one thing wrong gives its own number, so a log can tell you which mistake you made. Kimi K2 keeps latents. Divide them by tp, as one divides heads, and the need of a request comes out eight times too small.
@@ -397,7 +411,7 @@ print(odd.reasons[0])
 # ## 10. Why hybrids break tokens / length
 # **Deep dive · 8 minutes**
 #
-# For full attention, concurrency is tokens over length. Llama 4 Scout has chunked layers beside full ones, and its log contradicts that.
+# For full attention, concurrency is tokens over length. Llama 4 Scout is a hybrid: beside full layers it has **chunked** ones, which see only the tokens of their own chunk of 8,192. Its log contradicts the division.
 
 # %% tags=["deep-dive"]
 scout = logs["gh-llama4-10m-fp8"].explain().findings
@@ -450,9 +464,11 @@ for reason in gemma.reasons:
 
 # %% [markdown]
 # ## Your turn
+# **Practice · as long as you like**
+#
 # Each check says "not answered yet" until you replace the `...`. Hints and worked solutions are folded; open as much as you need.
 #
-# **11-a Seven or eight?** Write `admission_bound(budget_bytes, bytes_per_token, context, output, block_size)`: how many requests may be admitted when each of them grows to context + output positions and memory is handed out in whole blocks of `block_size` positions. Roughly 2 lines.
+# **11-a How many may start?** Write `admission_bound(budget_bytes, bytes_per_token, context, output, block_size)`: how many requests may be admitted when each of them grows to context + output positions and memory is handed out in whole blocks of `block_size` positions. Roughly 2 lines.
 
 
 # %% tags=["exercise"]
@@ -473,7 +489,7 @@ hint_steps("11-a")
 solution("11-a")
 
 # %% [markdown]
-# **11-b Predict a line of a log.** Qwen2-7B has 28 layers, 28 query heads, 4 KV heads, head_dim 128. vLLM starts it on two GPUs with tensor parallelism 2, a 16-bit cache and blocks of 16 tokens, and prints `Available KV cache memory: 11.03 GiB`, the memory of one rank. How many tokens will the next line, `GPU KV cache size`, print? Three digits are not enough here: give five.
+# **11-b Predict a line of a log.** Qwen3 4B has 36 layers, 32 query heads, 8 KV heads, head_dim 128. Suppose vLLM starts it on two GPUs with tensor parallelism 2, a 16-bit cache and blocks of 16 tokens, and prints `Available KV cache memory: 15.37 GiB`, the memory of one rank. How many tokens would the next line, `GPU KV cache size`, print? Take 15.37 as exact, and give at least five digits.
 
 # %% tags=["exercise"]
 answer = ...
@@ -523,10 +539,12 @@ solution("11-d")
 
 # %% [markdown]
 # ## What interviewers listen for
-# Say your answer aloud first, then open it.
+# **Practice · as long as you like**
+#
+# Answer aloud first, then open.
 #
 # <details><summary><b>How many users fit on this machine?</b></summary>
-# Scope first: model, dtype of weights and of cache, layout, peak positions with the answer included, per rank. Budget of a rank: the usable share, less its weights, less overhead. Divide by the bytes of one request on that rank, round down, take the tightest rank. Then check TTFT and TPOT.
+# Scope first: model, dtype of weights and of cache, layout, peak positions with the answer included, per rank. Budget: the usable share, less weights and overhead. Divide by the bytes of one request on that rank, round down, take the tightest rank. Then check TTFT and TPOT.
 # </details>
 #
 # <details><summary><b>Why not add up the memory of all GPUs?</b></summary>
@@ -539,6 +557,8 @@ solution("11-d")
 
 # %% [markdown]
 # ## Claims you will meet
+# **Practice · as long as you like**
+#
 # Statements from public pages. Give your verdict first: holds, only if, or wrong. The card then shows what was recomputed and the condition.
 
 # %% tags=["widget", "nbval-ignore-output"]
@@ -560,6 +580,8 @@ claim_quiz("latency-barely-moves")
 
 # %% [markdown]
 # ## Self-check
+# **Practice · as long as you like**
+#
 # Six questions. "Fresh numbers" asks the same one anew.
 
 # %% tags=["widget", "nbval-ignore-output"]
@@ -573,7 +595,7 @@ quiz(ids=[f"11-{name}" for name in names.split()], seed=11)
 # **The answer.** As many as the tightest rank holds at their peak, once weights, overhead and the share that may be used are taken off, and no more than are served in time. Quote the count with its assumptions, and test it with that many at once.
 
 # %%
-ranks = f"{both.pooled:.0f} in one pool, {both.per_rank:.0f} on the ranks"
+ranks = f"{int(both.pooled)} in one pool, {int(both.per_rank)} on the ranks"
 in_time = f"{fitting.admission_bound} fit, {binding.requests} within 15 ms"
 real_log = f"{tokens.estimate.value:,} predicted, {tokens.fact.printed} printed"
 takeaways = [
@@ -584,7 +606,9 @@ takeaways = [
 table(["takeaway", "computed here"], takeaways)
 
 # %% [markdown] tags=["instructor"]
-# **For a room:** show the eight bars of section 2 with one KV head and ask for the count before the numbers. Most say 92. Then press "Llama 70B on 8 cards" and ask what changes if the answers are 4,096 tokens long.
+# <details><summary><b>For instructors</b></summary>
+# Show the eight bars of section 2 with one KV head and ask for the count before the numbers. Most say 92. Then press "Llama 70B on 8 cards" and ask what changes if the answers are 4,096 tokens long.
+# </details>
 
 # %% [markdown]
 # ## Sources

@@ -14,9 +14,10 @@ num_kv_heads, k_dim, v_dim, window, index_elements, states; property elements_pe
 One layer of the model may own several of them (attention beside a state, self beside cross).
 `dtypes.cache_dtype(name) -> CacheDtype`: name, block, block_bytes; `.bytes_for(elements)`.
 
-The road of a config: `config_source` -> `text_block` -> `layer_types` (with `class_patterns`) ->
-`layer_blocks` -> `families` (with `latent_family`, `state_families`) -> `sharing` ->
-`unknown_types`; every field is read through `config_fields`.
+The road of a config: `config_source` -> `text_block` -> `layer_types` (with `layer_lists`,
+`class_patterns`) -> `layer_blocks` -> `families` (with `latent_family`, `state_families`) ->
+`sharing` -> `unknown_types`; every field is read through `config_fields`, flags, lists and tables
+through `config_forms`.
 
 **Three accountings, in bytes.**
 `request.size_request(model, *, context, batch=1, cache_dtype="bf16", value_dtype=None, tp=1, pp=1,

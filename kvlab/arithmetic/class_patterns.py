@@ -29,6 +29,11 @@ def _first_of(period: int, other: str = SLIDING) -> Pattern:
     return lambda config, count: [other if i % period else FULL for i in range(count)]
 
 
+def _first_of_written(config: Config, count: int) -> list[str]:
+    """ModernBERT: the period is a field of the config."""
+    return _first_of(config.count("global_attn_every_n_layers", default=3))(config, count) or []
+
+
 def _and_last(pattern: Pattern) -> Pattern:
     def forced(config: Config, count: int) -> list[str]:
         return [*(pattern(config, count) or [])[:-1], FULL]
@@ -125,7 +130,7 @@ CLASS_PATTERNS: dict[str, Pattern] = {
     **dict.fromkeys(("beam", "neomme", "embedding_gemma2"), _and_last(_last_of(6))),
     **dict.fromkeys(("gemma3n", "gemma3n_text", "kolibri1"), _last_of(5)),
     **dict.fromkeys(("cwm", "granite_swa", "granitemoe_swa"), _first_of(4)),
-    "modernbert-decoder": _first_of(3),
+    "modernbert-decoder": _first_of_written,
     **dict.fromkeys(("mimo_v2_flash", "mimo_v2"), _mimo),
     "flint": _flint,
     "muse_spark_text": _muse,
@@ -146,7 +151,7 @@ CLASS_PATTERNS: dict[str, Pattern] = {
     "zamba2": _zamba2,
     "lfm3": _lfm3,
     **dict.fromkeys(("falcon_h1", "zaya"), _all(HYBRID)),
-    **dict.fromkeys(("laguna", "mellum", "ministral3"), _all(FULL)),
+    **dict.fromkeys(("laguna", "mellum", "cohere_compass_text"), _all(FULL)),
     "gpt_neo": _cycle(FULL, SLIDING),
     "mllama_text_model": lambda config, count: [
         "cross_attention" if i % 5 == 3 else FULL for i in range(count)

@@ -62,6 +62,20 @@ def table(config: Config, key: str) -> Mapping[str, Any] | None:
     raise refuse(config, key, "must be an object")
 
 
+def window(config: Config) -> int | None:
+    """Return the tokens that a windowed layer looks back over, or None.
+
+    ModernBERT's `local_attention` counts both sides of a token: a decoder has the half of it.
+
+    >>> window(Config({"local_attention": 128}, [])), window(Config({"sliding_window": 64}, []))
+    (64, 64)
+    """
+    both = config.raw.get("local_attention")
+    if isinstance(both, int) and not isinstance(both, bool):
+        return config.count("local_attention", minimum=2) // 2
+    return config.optional("sliding_window")
+
+
 def few(config: Config, field: str, *, default: int | None = None, minimum: int = 1) -> int:
     """Return a count of layers or of passes over them: no more than a model may have."""
     count = config.count(field, default=default, minimum=minimum)

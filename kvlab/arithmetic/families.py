@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kvlab.arithmetic import storage
 from kvlab.arithmetic.config_fields import Config
-from kvlab.arithmetic.config_forms import flag
+from kvlab.arithmetic.config_forms import flag, window
 from kvlab.arithmetic.latent_family import compressed, latent
 from kvlab.arithmetic.state_families import state_tensors
 from kvlab.arithmetic.storage import LayerStorage
@@ -119,13 +119,13 @@ def indexed(config: Config) -> Stores:
 
 def windowed(config: Config) -> Stores:
     """Attention to the last `sliding_window` tokens."""
-    window = config.optional("sliding_window")
-    if window is None:
+    kept = window(config)
+    if kept is None:
         config.note("a windowed layer without a window was read as attention to everything")
         return full(config)
     if is_latent(config):
-        return [_changed(latent(config), window=window)]
-    return [_changed(attention(config, windowed=True), kind=storage.WINDOWED, window=window)]
+        return [_changed(latent(config), window=kept)]
+    return [_changed(attention(config, windowed=True), kind=storage.WINDOWED, window=kept)]
 
 
 def chunked(config: Config) -> Stores:

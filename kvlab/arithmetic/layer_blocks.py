@@ -30,7 +30,10 @@ def layer_view(config: Config, index: int, type_name: str) -> Config:
     """
     changes: dict[str, Any] = {}
     for source, target in PER_LAYER_LISTS.items():
-        _pick(config.raw.get(source), index, target, changes)
+        values = listed(config, source)
+        if values is not None and index >= len(values):
+            raise refuse(config, source, "must have one entry for each layer")
+        _pick(values, index, target, changes)
     for field in SCALARS:
         target = "num_attention_heads" if field == "num_query_heads" else field
         _pick(config.raw.get(field), index, target, changes)

@@ -86,11 +86,7 @@ def _periodic(config: Config, count: int) -> list[str] | None:
     return [SLIDING if (i + 1) % period else FULL for i in range(count)]
 
 
-SLIDING_PERIODS = (
-    "sliding_window_pattern",
-    "_sliding_window_pattern",
-    "global_attn_every_n_layers",
-)
+SLIDING_PERIODS = ("sliding_window_pattern", "_sliding_window_pattern")
 
 
 def _by_class(config: Config, count: int) -> list[str] | None:

@@ -94,8 +94,14 @@ def _mamba2_head_dim(config: Config, heads: int) -> int:
 
 
 def _mamba1(config: Config) -> States:
+    """Mamba: a config that writes `state_size` writes the inner width as `intermediate_size`.
+
+    With prefixed keys (`mamba_d_state`) that field belongs to an MLP, and `expand` counts.
+    """
     state = config.count(_first(config, STATE_SIZES))
-    inner, kernel = _inner(config), _kernel(config)
+    own = config.has("state_size") and config.has("intermediate_size")
+    inner = config.count("intermediate_size") if own else _inner(config)
+    kernel = _kernel(config)
     return (
         StateTensor(CONV, inner, kernel, None, kernel),
         StateTensor(RECURRENT, inner, state, recurrent_dtype(config)),

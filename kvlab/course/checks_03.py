@@ -110,6 +110,11 @@ def grade_config(answer: object) -> Grade:
         ),
         ("factor-2", right / 2, "Half: a token leaves a key and a value."),
         (
+            "factor-2-twice",
+            right * 2,
+            "Twice as much: one 2 counts key and value, one the bytes of a number; no third 2.",
+        ),
+        (
             "hidden-over-heads",
             right * divided,
             "head_dim was taken as hidden size over heads; this config writes another one.",

@@ -1,8 +1,11 @@
 """What the checks of chapter 04 compare with: reference functions and known wrong ways."""
 
-from collections.abc import Sequence
-
-from kvlab.course.claim_math_04 import batch_that_moves_more_cache, step_milliseconds
+from kvlab.course.claim_math_04 import (
+    batch_that_moves_more_cache,
+    batch_without_embedding,
+    cached_tokens_that_equal_weights,
+    step_milliseconds,
+)
 from kvlab.course.grading import Grade, Misconception, Target, grade_number
 from kvlab.course.guarded import WrongFunction, grade_function
 
@@ -57,6 +60,18 @@ _STEP_WRONG = (
         ),
         "The FLOPs are those of one request; the step does them for the whole batch.",
     ),
+    WrongFunction(
+        "milliseconds",
+        lambda *given: 1000 * step_seconds(*given),
+        "A thousand times too much: that is in milliseconds, seconds are asked for.",
+    ),
+    WrongFunction(
+        "shorter",
+        lambda batch, flops, weight_bytes, cache_bytes: min(
+            batch * flops / PEAK, (weight_bytes + batch * cache_bytes) / BANDWIDTH
+        ),
+        "The shorter of the two was taken; the step is done when the longer one is.",
+    ),
 )
 _STEP_CASES = [
     (1, 2e10, 16e9, 1e9),
@@ -71,11 +86,25 @@ def grade_step(answer: object) -> Grade:
     return grade_function(answer, step_seconds, _STEP_CASES, _STEP_WRONG)
 
 
+_NO_EMBEDDING = (
+    "A fair thought: a step reads one row of the input embedding for each sequence, and you left "
+    "that table out. The convention here counts all weights."
+)
+_NOT_WHOLE = "There both are equal. A batch is a whole number: take the next one."
+_TEN_TIMES = "Ten times too many: a power of ten slipped in."
+
+
 def grade_crossing(answer: object) -> Grade:
     """Grade exercise 04-b."""
     model, context = "llama-3.1-8b", 4096
     right = batch_that_moves_more_cache(model, context)
+    without = batch_without_embedding(model, context)
+    quotient = cached_tokens_that_equal_weights(model) / context
     known = (
+        ("embedding-left-out", without, _NO_EMBEDDING),
+        *(("not-whole", round(quotient, n), _NOT_WHOLE) for n in range(1, 9)),
+        ("ten-times", 10 * right, _TEN_TIMES),
+        ("ten-times", int(10 * quotient), _TEN_TIMES),
         ("still-weights", right - 1, "One too few: there the weights are still more."),
         ("keys-only", 60, "Keys and values are both read: the factor 2 was forgotten."),
         ("query-heads", 8, "Query heads were counted; the cache holds KV heads."),
@@ -98,74 +127,8 @@ def grade_step_time(answer: object) -> Grade:
         ("cache-once", weights + cache / 32, "Each sequence reads its own cache; there are 32."),
         ("cache-not-split", weights + 8 * cache, "A rank reads only its own KV head: an eighth."),
         ("one-card", 8 * (weights + cache), "That is all on one card; eight read at once."),
+        ("gib-as-gb", weights + 10 / 3.35, "10 GiB were taken as 10 GB; they are 10.74 GB."),
         ("weights-forgotten", cache, "That reads the caches alone; the weights come on top."),
     )
     slips = tuple(Misconception(*row) for row in known)
     return grade_number(answer, Target(right, unit="ms", misconceptions=slips))
-
-
-def accept(proposed: Sequence[int], chosen: Sequence[int]) -> tuple[list[int], int]:
-    """Return the tokens to emit and the rows to drop; `chosen` is one longer than `proposed`.
-
-    >>> accept([4, 5, 6], [4, 5, 9, 2])
-    ([4, 5, 9], 1)
-    """
-    right = 0
-    while right < len(proposed) and proposed[right] == chosen[right]:
-        right += 1
-    return [*proposed[:right], chosen[right]], len(proposed) - right
-
-
-def _anywhere(proposed: Sequence[int], chosen: Sequence[int]) -> tuple[list[int], int]:
-    agreed = [p for p, c in zip(proposed, chosen, strict=False) if p == c]
-    return [*agreed, chosen[len(agreed)]], len(proposed) - len(agreed)
-
-
-_ACCEPT_WRONG = (
-    WrongFunction(
-        "own-token-forgotten",
-        lambda proposed, chosen: (
-            accept(proposed, chosen)[0][:-1],
-            accept(proposed, chosen)[1],
-        ),
-        "The model's own token is missing: the pass has computed one after the last kept guess.",
-    ),
-    WrongFunction(
-        "last-choice",
-        lambda proposed, chosen: (
-            [*accept(proposed, chosen)[0][:-1], chosen[-1]],
-            accept(proposed, chosen)[1],
-        ),
-        "The model's last choice follows wrong guesses; emit the one after the last right guess.",
-    ),
-    WrongFunction(
-        "one-row-too-many",
-        lambda proposed, chosen: (
-            accept(proposed, chosen)[0],
-            max(accept(proposed, chosen)[1] - 1, 0),
-        ),
-        "One row too few is dropped: the row of the first wrong guess holds that wrong token.",
-    ),
-    WrongFunction(
-        "dropped-own",
-        lambda proposed, chosen: (accept(proposed, chosen)[0], accept(proposed, chosen)[1] + 1),
-        "One row too many is dropped: the model's own token has no row yet.",
-    ),
-    WrongFunction(
-        "anywhere",
-        _anywhere,
-        "A guess after a wrong one counted: it was checked behind a text that will not exist.",
-    ),
-)
-_ACCEPT_CASES = [
-    ([4, 5, 6], [4, 5, 9, 2]),
-    ([4, 5, 6], [4, 5, 6, 7]),
-    ([4, 5, 6], [1, 5, 6, 7]),
-    ([8, 3, 8, 3], [8, 9, 8, 3, 1]),
-    ([], [7]),
-]
-
-
-def grade_accept(answer: object) -> Grade:
-    """Grade exercise 04-d."""
-    return grade_function(answer, accept, _ACCEPT_CASES, _ACCEPT_WRONG)

@@ -1,4 +1,4 @@
-"""What the checks of chapter 11 compare with: reference functions, slips, numbers of real logs."""
+"""What the checks 11-b to 11-d compare with: reference functions, slips, numbers of real logs."""
 
 from math import floor
 
@@ -8,8 +8,11 @@ from kvlab.arithmetic.units import GIB
 from kvlab.course.grading import Grade, Misconception, Target, grade_number
 from kvlab.course.guarded import WrongFunction, grade_function
 
-LOG_GIB, LOG_BLOCK, LOG_TOKENS = 11.03, 16, 412_944
-"""Available memory, block size and tokens that vLLM 0.10.1.1 printed for Qwen2-7B on two GPUs."""
+LOG_GIB, LOG_BLOCK = 11.03, 16
+"""Available memory and block size that vLLM 0.10.1.1 printed for Qwen2-7B on two GPUs."""
+
+ASKED_GIB = 15.37
+"""Available memory on a rank of exercise 11-b: Qwen3 4B on two GPUs, a start of our own."""
 
 START_UPS = ((5.01, 1, 93_872), (24.83, 1, 464_848), (11.03, 2, 412_944), (12.02, 2, 450_192))
 """Four starts of one model: GiB available on a rank, ranks, tokens printed."""
@@ -25,63 +28,6 @@ def qwen2_bytes_per_token(tp: int) -> int:
     return kv_bytes_per_token(num_layers=28, num_kv_heads=heads, head_dim=128, bytes_per_element=2)
 
 
-def admission_bound(
-    budget_bytes: int, bytes_per_token: int, context: int, output: int, block_size: int
-) -> int:
-    """Return the requests that fit when each reaches context + output, in whole blocks.
-
-    >>> admission_bound(20 * 2**30, 327_680, 8192, 1024, 16)
-    7
-    """
-    blocks = -(-(context + output) // block_size)
-    return budget_bytes // (blocks * block_size * bytes_per_token)
-
-
-def _no_growth(budget: int, each: int, context: int, output: int, block_size: int) -> int:
-    return admission_bound(budget, each, context, 0, block_size)
-
-
-def _no_blocks(budget: int, each: int, context: int, output: int, block_size: int) -> int:
-    return admission_bound(budget, each, context, output, 1)
-
-
-def _blocks_down(budget: int, each: int, context: int, output: int, block_size: int) -> int:
-    return budget // ((context + output) // block_size * block_size * each)
-
-
-def _with_part(budget: int, each: int, context: int, output: int, block_size: int) -> float:
-    return budget / (-(-(context + output) // block_size) * block_size * each)
-
-
-def _one_more(budget: int, each: int, context: int, output: int, block_size: int) -> int:
-    return -(-budget // (-(-(context + output) // block_size) * block_size * each))
-
-
-_ADMISSION_WRONG = (
-    WrongFunction("growth-forgotten", _no_growth, "The answers grow: a request ends at context + "
-                  "output, and admission must leave room for that."),
-    WrongFunction("blocks-forgotten", _no_blocks, "Memory is handed out in whole blocks: round "
-                  "the positions up to a multiple of block_size."),
-    WrongFunction("blocks-down", _blocks_down, "The last block of a request is begun, so it "
-                  "counts: round the blocks up, not down."),
-    WrongFunction("rounded-up", _one_more, "Rounded up: a part of a request cannot be admitted."),
-    WrongFunction("fraction", _with_part, "A part of a request cannot be admitted: return a whole "
-                  "number."),
-)  # fmt: skip
-ADMISSION_CASES = (
-    (20 * GIB, 327_680, 8192, 1024, 16),
-    (20 * GIB, 327_680, 8192, 0, 16),
-    (62 * GIB, 131_072, 2048, 1, 16),
-    (10**9, 57_344, 1000, 100, 64),
-    (10**8, 57_344, 2048, 1024, 16),
-)
-
-
-def grade_admission(answer: object) -> Grade:
-    """Grade exercise 11-a."""
-    return grade_function(answer, admission_bound, ADMISSION_CASES, _ADMISSION_WRONG)
-
-
 def predicted_tokens(gib: float = LOG_GIB, tp: int = 2, block_size: int = LOG_BLOCK) -> int:
     """Return the tokens that a rank's memory holds in whole blocks.
 
@@ -91,22 +37,37 @@ def predicted_tokens(gib: float = LOG_GIB, tp: int = 2, block_size: int = LOG_BL
     return floor(gib * GIB / (block_size * qwen2_bytes_per_token(tp))) * block_size
 
 
+def asked_tokens() -> int:
+    """Return the tokens of exercise 11-b: 36 layers, 8 KV heads of 128, two ranks.
+
+    >>> asked_tokens()
+    223840
+    """
+    each = kv_bytes_per_token(
+        num_layers=36, num_kv_heads=heads_on_rank(8, 2), head_dim=128, bytes_per_element=2
+    )
+    return floor(ASKED_GIB * GIB / (LOG_BLOCK * each)) * LOG_BLOCK
+
+
 def grade_log_tokens(answer: object) -> Grade:
-    """Grade exercise 11-b: the log printed 412,944, and half a unit of 11.03 GiB is 0.05 %."""
-    right = predicted_tokens()
+    """Grade exercise 11-b: five digits are asked for, so 11 tokens more or less pass."""
+    right = asked_tokens()
+    rounded = "Right so far, but rounded: an engine counts whole blocks. Give five digits or more."
     known = (
         ("tp-forgotten", right // 2, "That is a token of the whole model: with tp 2 a rank keeps "
-         "2 of the 4 KV heads, so half the bytes."),
-        ("pooled", 2 * right, "The memory printed is that of one rank. Adding both ranks' memory "
-         "and halving the bytes of a token counts the second GPU twice."),
-        ("query-heads", right // 7, "Query heads were counted: only the 4 KV heads are stored."),
-        ("query-heads-no-tp", right // 14, "Query heads were counted, and not divided by tp."),
+         "4 of the 8 KV heads, so half the bytes."),
+        ("pooled", 2 * right, "The memory printed is that of one rank: adding both ranks' memory "
+         "counts the second GPU twice. Keys without values give the same number."),
+        ("query-heads", right // 4, "Query heads were counted: only the 8 KV heads are stored."),
+        ("query-heads-no-tp", right // 8, "Query heads were counted, and not divided by tp."),
+        ("rounded", round(right, -3), rounded),
+        ("rounded", round(right, -2), rounded),
         ("gb-for-gib", round(right * 1e9 / GIB), "The log prints GiB: 2^30 bytes, not 10^9."),
         ("blocks", right // LOG_BLOCK, "Those are blocks; each holds 16 tokens."),
         ("fp8", right * 4, "A token came out at a quarter: 2 bytes for each element, K and V."),
     )  # fmt: skip
     slips = tuple(Misconception(*row) for row in known)
-    target = Target(right, tolerance=0.001, words=("tokens",), misconceptions=slips)
+    target = Target(right, tolerance=0.00005, words=("tokens",), misconceptions=slips)
     return grade_number(answer, target)
 
 
@@ -186,6 +147,9 @@ def grade_ranks(answer: object) -> Grade:
         ("tp-ignored", right // 4, "A rank does not keep all 4 heads; tp spreads them until each "
          "rank has one."),
         ("keys-only", 2 * right, "Keys were counted without values."),
+        ("divided-again", right / 16, "The 30 GiB are those of one rank, and it keeps one head: "
+         "nothing is left to divide by 16."),
+        ("query-heads", right / 64, "Query heads were counted: only the KV heads are stored."),
         ("all-ranks", 16 * right, "All ranks work on the same requests: what one rank holds is "
          "what the replica holds."),
     )  # fmt: skip

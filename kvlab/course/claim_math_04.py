@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from kvlab.arithmetic.catalogue import model_shape
 from kvlab.arithmetic.gpus import find_gpu
 from kvlab.arithmetic.plan_deployment import Deployment
 from kvlab.arithmetic.roofline import (
@@ -44,18 +45,31 @@ def cache_of(model: str, context: int, batch: int = 1) -> int:
 
 
 def cached_tokens_that_equal_weights(model: str) -> float:
-    """Return the cached tokens, over the whole batch, that are as many bytes as the weights."""
+    """Return the cached tokens, over the whole batch, that are as many bytes as all weights."""
     return crossover_tokens(weight_bytes=weights_of(model), bytes_per_token=cache_of(model, 1))
 
 
 def batch_that_moves_more_cache(model: str, context: int) -> int:
-    """Return the first batch whose decode step moves more cache than weights.
+    """Return the first batch whose decode step moves more cache than weights, all of them.
 
     >>> batch_that_moves_more_cache("llama-3.1-8b", 8192)
     15
     """
     each = cache_of(model, 1)
     return crossover_batch(weight_bytes=weights_of(model), bytes_per_token=each, context=context)
+
+
+def batch_without_embedding(model: str, context: int) -> int:
+    """Return that batch with the input embedding left out: a step reads one row a sequence.
+
+    Right as a thought, but not the convention here; for models whose head is another table.
+
+    >>> batch_without_embedding("llama-3.1-8b", 4096)
+    28
+    """
+    shape, each = model_shape(model), cache_of(model, 1)
+    read = weights_of(model) - 2 * shape.vocab_size * shape.hidden_size
+    return crossover_batch(weight_bytes=read, bytes_per_token=each, context=context)
 
 
 def step_milliseconds(model: str, gpu: str, tp: int, context: int, batch: int) -> float:
@@ -89,6 +103,7 @@ ALL: tuple[Callable[..., Any], ...] = (
     cache_of,
     cached_tokens_that_equal_weights,
     batch_that_moves_more_cache,
+    batch_without_embedding,
     step_milliseconds,
     throughput_growth,
     milliseconds_to_ship,

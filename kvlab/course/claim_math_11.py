@@ -9,7 +9,8 @@ from kvlab.arithmetic.plan_timing import time_plan
 from kvlab.arithmetic.ranks import heads_on_rank
 from kvlab.arithmetic.sizing import plan
 from kvlab.arithmetic.units import GB, GIB
-from kvlab.course.checks_11 import admission_bound, start_up_lines
+from kvlab.course.admission_11 import admission_bound
+from kvlab.course.checks_11 import start_up_lines
 
 
 def users_against_pool(
@@ -25,14 +26,18 @@ def users_against_pool(
     return [users * box.request_bytes / GB, gpus * card_gb - weights / GB]
 
 
-def full_requests(model: str, gpus: int, card_gb: int, context: int, percent: int) -> float:
+def full_requests(
+    model: str, gpus: int, card_gb: int, context: int, percent: int, overhead_gb: int = 0
+) -> float:
     """Return full-length requests when `percent` of nominal cards may be used, ranks as they are.
+
+    `overhead_gb` is what each card needs beside weights and cache.
 
     >>> round(full_requests("llama-3.1-70b", 8, 80, 131_072, 100), 1)
     11.6
     """
-    box = plan(model, gpu_bytes=card_gb * GB, gpus=gpus, context=context, utilization=percent / 100)
-    return box.concurrency
+    cards = {"gpu_bytes": card_gb * GB, "gpus": gpus, "overhead_bytes": overhead_gb * GB}
+    return plan(model, **cards, context=context, utilization=percent / 100).concurrency
 
 
 def positions_made_for(models: list[str]) -> list[int]:
@@ -46,9 +51,12 @@ def box_memory_gb(gpu: str, gpus: int) -> list[float]:
     return [gpus * card.marketed_bytes / GB, gpus * card.driver_bytes / GB]
 
 
-def full_pool_steps(model: str, gpu: str, gpus: int, contexts: list[int]) -> list[float]:
+def full_pool_steps(
+    model: str, gpu: str, gpus: int, contexts: list[int], overhead_gb: int = 0
+) -> list[float]:
     """Return the least milliseconds of a step with a full pool, for requests of each length."""
-    times = (time_plan(plan(model, gpu=gpu, gpus=gpus, context=n)) for n in contexts)
+    cards = {"gpu": gpu, "gpus": gpus, "overhead_bytes": overhead_gb * GB}
+    times = (time_plan(plan(model, **cards, context=n)) for n in contexts)
     return [1000 * t.tpot.seconds if t else 0.0 for t in times]
 
 

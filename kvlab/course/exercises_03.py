@@ -67,8 +67,8 @@ TABLE_FACTOR = Exercise(
     ),
     grade=checks_03.grade_factor,
     why=(
-        "The code has both factors, the printed table has lost one of them. Nobody ran it after "
-        "the last change, so the text and the code disagree in every row."
+        "The code has both factors, the printed table has lost one of them: text and code disagree "
+        "in every row."
     ),
     hints=(
         "Call page_mib(32, 8, 128, 2048) and look at what comes out.",

@@ -1,6 +1,6 @@
 """The exercises of chapter 04: what a pass waits for, what a batch shares, what a guess costs."""
 
-from kvlab.course import checks_04
+from kvlab.course import checks_04, checks_04_accept
 from kvlab.course.exercises import CheckResult, Exercise, check
 
 STEP_SECONDS = Exercise(
@@ -33,15 +33,16 @@ CROSSING = Exercise(
     statement=(
         "Llama 3.1 8B: 8,030,261,248 parameters, 32 layers, 32 query heads, 8 KV heads, head_dim "
         "128; weights and cache in bf16. Each request holds 4,096 tokens. Which is the first batch "
-        "whose decode step moves more cache than weights?"
+        "whose decode step moves more cache than weights? Count all weights, the input embedding "
+        "too."
     ),
     grade=checks_04.grade_crossing,
     why=(
-        "2 bytes a weight, over 2 x layers x KV heads x head_dim x 2 bytes x 4,096 tokens, is 29 "
-        "and a large part: the next whole number moves more cache."
+        "2 bytes a weight, all of them counted, over 2 x layers x KV heads x head_dim x 2 bytes x "
+        "4,096 tokens, is 29 and a large part: the next whole number moves more cache."
     ),
     hints=(
-        "How many bytes are the weights?",
+        "How many bytes are all weights?",
         "How many bytes is one request's cache? Chapter 03 has the formula.",
         "Divide, and take the next whole number.",
     ),
@@ -88,7 +89,7 @@ ACCEPT = Exercise(
         "the cache), which now holds a row for each guess. Roughly 4 lines."
     ),
     stub="def accept(proposed, chosen):\n    ...",
-    grade=checks_04.grade_accept,
+    grade=checks_04_accept.grade_accept,
     why=(
         "Guesses are right up to the first difference. The model's own choice there is emitted "
         "too, so a round emits at least one token; it has no row yet, and wrong ones lose theirs."

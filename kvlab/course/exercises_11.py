@@ -1,11 +1,11 @@
 """The exercises of chapter 11: admission, a start-up log predicted, ranks against a pool."""
 
-from kvlab.course import checks_11
+from kvlab.course import admission_11, checks_11
 from kvlab.course.exercises import CheckResult, Exercise, check
 
 ADMISSION = Exercise(
     id="11-a",
-    title="Seven or eight?",
+    title="How many may start?",
     statement=(
         "Write `admission_bound(budget_bytes, bytes_per_token, context, output, block_size)`: how "
         "many requests may be admitted when each of them grows to context + output positions and "
@@ -14,10 +14,10 @@ ADMISSION = Exercise(
     stub=(
         "def admission_bound(budget_bytes, bytes_per_token, context, output, block_size):\n    ..."
     ),
-    grade=checks_11.grade_admission,
+    grade=admission_11.grade_admission,
     why=(
-        "Admission rests on the peak. Eight requests of 8,192 positions fill 20 GiB of a 70B model "
-        "to the last byte; each then grows by 1,024, so only seven may start."
+        "Admission rests on the peak. 48 requests of 4,096 positions fill 24 GiB of an 8B model to "
+        "the last byte; each then grows by 1,000, so only 38 may start."
     ),
     hints=(
         "How many positions does a request hold when its answer is finished?",
@@ -35,25 +35,25 @@ LOG_TOKENS = Exercise(
     id="11-b",
     title="Predict a line of a log",
     statement=(
-        "Qwen2-7B has 28 layers, 28 query heads, 4 KV heads, head_dim 128. vLLM starts it on two "
-        "GPUs with tensor parallelism 2, a 16-bit cache and blocks of 16 tokens, and prints "
-        "`Available KV cache memory: 11.03 GiB`, the memory of one rank. How many tokens will the "
-        "next line, `GPU KV cache size`, print? Three digits are not enough here: give five."
+        "Qwen3 4B has 36 layers, 32 query heads, 8 KV heads, head_dim 128. Suppose vLLM starts it "
+        "on two GPUs with tensor parallelism 2, a 16-bit cache and blocks of 16 tokens, and prints "
+        "`Available KV cache memory: 15.37 GiB`, the memory of one rank. How many tokens would the "
+        "next line, `GPU KV cache size`, print? Take 15.37 as exact, and give at least five digits."
     ),
     grade=checks_11.grade_log_tokens,
     why=(
-        "2 x 28 layers x 2 KV heads x 128 x 2 bytes are 28,672 bytes a token on each rank. The "
-        "engine printed 412,944: the 11.03 GiB in the log are rounded, and that allows 412,864 to "
-        "413,248."
+        "2 x 36 layers x 4 KV heads x 128 x 2 bytes are 73,728 bytes a token on each rank, and "
+        "15.37 GiB hold 13,990 blocks of 16: 223,840 tokens. A real log may differ by up to 73 "
+        "tokens and a block, since its GiB are rounded."
     ),
     hints=(
-        "How many of the 4 KV heads does one of two ranks keep?",
+        "How many of the 8 KV heads does one of two ranks keep?",
         "Bytes of a token on a rank: 2 x layers x its KV heads x head_dim x 2 bytes.",
-        "11.03 GiB are 11.03 x 2^30 bytes; divide, then round down to a multiple of 16.",
+        "15.37 GiB are 15.37 x 2^30 bytes; divide, then round down to a multiple of 16.",
     ),
     solution=(
-        "per_token = 2 * 28 * (4 // 2) * 128 * 2  # bytes on one rank\n"
-        "blocks = int(11.03 * 2**30) // (16 * per_token)\n"
+        "per_token = 2 * 36 * (8 // 2) * 128 * 2  # bytes on one rank\n"
+        "blocks = int(15.37 * 2**30) // (16 * per_token)\n"
         "answer = 16 * blocks\n"
     ),
 )
@@ -123,7 +123,7 @@ def check_admission_bound(answer: object) -> CheckResult:
 def check_log_tokens(answer: object) -> CheckResult:
     """Check 11-b: the tokens that the log prints.
 
-    >>> check_log_tokens(206_528).grade.misconception
+    >>> check_log_tokens(111_920).grade.misconception
     'tp-forgotten'
     """
     return check("11-b", answer)

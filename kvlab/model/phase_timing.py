@@ -45,7 +45,7 @@ class PhaseTiming:
 
     @property
     def bytes_per_second(self) -> float:
-        """Weights and cache, each moved once, over the time it took: a lower bound of traffic."""
+        """Weights and cache over the time it took: each counted once, the input embedding too."""
         return self.work.bytes / self.seconds
 
     @property

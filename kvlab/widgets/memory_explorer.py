@@ -16,6 +16,11 @@ from kvlab.widgets.memory_controls import EXAMPLE, HEAD_DIMS, KV_HEADS, memory_c
 from kvlab.widgets.memory_frame import memory_frame
 from kvlab.widgets.memory_model import OWN, PASTED, SLIDERS, ShownModel
 
+NO_WEIGHTS = (
+    "The weights of this config can't be counted, so none are shown. Type their number, in 10^9, "
+    "before you read how many users fit."
+)
+
 
 class MemoryExplorer(Explorer):
     """The explorer; a choice of model moves the sliders, and a moved slider frees the model.
@@ -24,7 +29,7 @@ class MemoryExplorer(Explorer):
     """
 
     def __init__(self, *, scale: float = 1.0) -> None:
-        self.scale = scale
+        self.scale, self.note = scale, ""
         self.shown = memory_model.preset(EXAMPLE)
         home = button("back to the example", self.reset)
         super().__init__(memory_controls(), self._draw, kind="memory-explorer", extras=[home])
@@ -52,6 +57,7 @@ class MemoryExplorer(Explorer):
             return
         owner = change.get("owner")
         names = [name for name, control in self.controls.items() if control is owner]
+        self.note = ""
         try:
             self._follow(names[0] if names else "")
         except KvlabError as error:  # a learner's paste, not a fault of ours
@@ -60,6 +66,8 @@ class MemoryExplorer(Explorer):
             self.show_error(error)
         else:
             self.redraw()
+            if self.note and not self.error.value:
+                self.error.value = feedback("error", self.note)
 
     def _follow(self, name: str) -> None:
         """Bring model and sliders together after the control `name` moved."""
@@ -79,8 +87,9 @@ class MemoryExplorer(Explorer):
         """Show a model: its factors on the sliders where they fit, its parameters as weights."""
         self.shown = shown
         wanted: dict[str, object] = {"model": name}
-        if shown.parameters:
-            wanted["parameters"] = shown.parameters / 1e9
+        wanted["parameters"] = (shown.parameters or 0) / 1e9  # never those of the model before
+        if not shown.parameters:
+            self.note = NO_WEIGHTS
         if self._fits(shown.factors):
             wanted |= shown.factors
         self._set_quietly(wanted)

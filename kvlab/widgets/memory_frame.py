@@ -92,13 +92,14 @@ def read_guess(text: str) -> int | None:
 
 
 def _numbers(split: MemorySplit) -> dict[str, str]:
+    known = split.weights_bytes > 0
     return {
         "one token": format_bytes(split.bytes_per_token),
         "one user": format_bytes(split.request_bytes),
         "all users": format_bytes(split.cache_bytes),
-        "weights": format_bytes(split.weights_bytes),
-        "cache = weights at": f"{split.users_at_weights:,.2f} users",
-        "users that fit": f"{split.users_that_fit:,}",
+        "weights": format_bytes(split.weights_bytes) if known else "not given",
+        "cache = weights at": f"{split.users_at_weights:,.2f} users" if known else "not known",
+        "users that fit": f"{split.users_that_fit:,}{'' if known else ', without weights'}",
     }
 
 

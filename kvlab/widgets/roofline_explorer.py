@@ -8,6 +8,7 @@ from kvlab.arithmetic.catalogue import load_models
 from kvlab.arithmetic.gpus import find_gpu, load_gpus
 from kvlab.arithmetic.plan_deployment import Deployment
 from kvlab.arithmetic.roofline import Device, PassTime, time_decode, time_prefill
+from kvlab.arithmetic.roofline_work import decode_work
 from kvlab.arithmetic.units import format_bytes
 from kvlab.errors import InvalidArgument, KvlabError
 from kvlab.figures.roofline import Dot, Roof, roofline
@@ -66,10 +67,12 @@ def roofline_frame(
     one = deployment(model, dtype)
     reading = time_prefill(one, chosen, prompt_tokens=context)
     writing = time_decode(one, chosen, context=context, batch=batch)
-    numbers = _numbers(reading, writing) | _overtakes(one, context)
+    numbers = _numbers(one, context, reading, writing) | _overtakes(one, context)
     name = one.model.name or model
     numbers |= _fits(one, device, context, batch)
-    event = f"{name}, {dtype}, on {chosen.name}: least times, launch and waiting left out."
+    event = (
+        f"{name}, {dtype}, on {chosen.name}: least times, all weights counted, launches left out."
+    )
     return Frame(_picture(reading, writing, chosen, context, batch, scale), numbers, event)
 
 
@@ -82,17 +85,25 @@ def _device(name: str, measured: tuple[Device, str] | None) -> tuple[Device, str
     return measured
 
 
-def _numbers(reading: PassTime, writing: PassTime) -> dict[str, str]:
+def _numbers(one: Deployment, context: int, reading: PassTime, writing: PassTime) -> dict[str, str]:
     (work,) = writing.stages
     return {
         "TTFT, prompt alone": _seconds(reading.seconds),
         "prefill waits for": _WAITS[reading.bound],
         "TPOT, whole batch": _seconds(writing.seconds),
         "decode waits for": _WAITS[writing.bound],
+        "decode stops climbing near": _ceiling(one, context),
         "throughput": f"{writing.tokens_per_second:,.0f} tokens/s",
         "weights moved a step": format_bytes(work.weight_bytes),
         "cache moved a step": format_bytes(work.cache_bytes),
     }
+
+
+def _ceiling(one: Deployment, context: int) -> str:
+    """FLOPs a byte of a step whose batch is so large that its weights no longer count."""
+    small, large = (decode_work(one, context, batch=2**n)[0] for n in (24, 25))
+    moved = large.bytes - small.bytes
+    return f"{(large.flops - small.flops) / moved:,.3g} FLOPs a byte" if moved else "nowhere"
 
 
 def _overtakes(one: Deployment, context: int) -> dict[str, str]:

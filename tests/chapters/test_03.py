@@ -11,6 +11,7 @@ from kvlab.arithmetic.gpus import find_gpu
 from kvlab.arithmetic.memory import kv_bytes, kv_bytes_per_token
 from kvlab.arithmetic.memory_split import MemorySplit, split_memory
 from kvlab.arithmetic.reader import read_model
+from kvlab.arithmetic.request import size_request
 from kvlab.arithmetic.units import GB, GIB
 from kvlab.course.bank import select_questions
 from kvlab.course.claims import find_claim
@@ -131,6 +132,35 @@ def test_gemma_has_52_windowed_layers_of_62_and_reserves_four_times_its_payload(
     found = accountings(storage, context=10_001, max_batched_tokens=2048)
     assert f"{found.reserved_bytes / found.payload_bytes:.2f}" == "4.05"
     assert found.payload_bytes < found.llama_cpp_bytes < found.vllm_bytes < found.reserved_bytes
+
+
+def test_long_steps_make_vllm_charge_more_than_the_reservation() -> None:
+    found = accountings(read_model("gemma-3-27b-it"), context=10_001, max_batched_tokens=8192)
+    assert found.vllm_bytes > found.reserved_bytes
+    assert f"{found.vllm_bytes / GIB:.2f} {found.reserved_bytes / GIB:.2f}" == "4.99 4.73"
+    assert "with long steps vLLM charges more than the reservation" in PROSE
+
+
+def test_a_windowed_layer_is_charged_one_block_more_than_window_and_step() -> None:
+    mistral = read_model("mistral-7b-v0.1")
+    found = accountings(mistral, context=10_001, max_batched_tokens=2048)
+    blocks = -(-(4096 - 1 + 2048) // 16) + 1
+    assert found.vllm_bytes == blocks * 16 * 2 * mistral.elements_per_token
+    assert "and one block more (a window may begin inside a block)" in PROSE
+
+
+def test_recurrent_states_are_counted_in_fp32_as_the_caption_says() -> None:
+    config = find_model("qwen3-next-80b-a3b-instruct").config
+    heads, keys = config["linear_num_value_heads"], config["linear_key_head_dim"]
+    recurrent = heads * keys * config["linear_value_head_dim"] * 4
+    channels = 2 * config["linear_num_key_heads"] * keys + heads * config["linear_value_head_dim"]
+    state = size_request(read_model("qwen3-next-80b-a3b-instruct"), context=1).state_bytes
+    assert state == 36 * (recurrent + channels * 4 * 2)
+    assert "payload: bf16, recurrent states in fp32" in TEXT
+
+
+def test_what_was_measured_is_called_measured() -> None:
+    assert TEXT.count("measured=True") == 2
 
 
 def test_a_model_of_equal_full_layers_gets_nearly_the_same_from_all() -> None:

@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 from kvlab.arithmetic.catalogue import find_model
+from kvlab.arithmetic.gpus import find_gpu
 from kvlab.arithmetic.logs.rows import load_engine_rows
-from kvlab.arithmetic.plan_pooled import pooled_plan
+from kvlab.arithmetic.plan_pooled import assumption_steps, pooled_plan
 from kvlab.arithmetic.plan_ranks import fit_in_budget
 from kvlab.arithmetic.plan_timing import time_plan, what_binds
+from kvlab.arithmetic.reader import read_model
 from kvlab.arithmetic.sizing import plan
 from kvlab.course.bank import find_question, select_questions
+from kvlab.course.checks_11 import asked_tokens
 from kvlab.course.claims import find_claim
 from kvlab.course.exercises import exercises_of
 
@@ -21,6 +24,7 @@ PROSE = "\n".join(line[2:] for line in TEXT.splitlines() if line.startswith("# "
 GB, CONTEXT = 10**9, 131_072
 BOX = {"gpu_bytes": 80 * GB, "gpus": 8, "context": CONTEXT}
 H100 = {"gpu": "H100", "gpus": 8, "overhead_bytes": 3 * GB}
+LONG = {"context": CONTEXT}
 TWIN = {**find_model("llama-3.1-70b").config, "num_key_value_heads": 1}
 
 
@@ -36,6 +40,49 @@ def test_one_head_shrinks_the_cache_to_an_eighth_and_the_pool_promises_92() -> N
     assert 8 * twin.request_bytes == whole.request_bytes
     assert int(pooled_plan(twin).pooled) == 92 and "promises 92 requests" in PROSE
     assert twin.admission_bound == 11
+
+
+def test_with_each_weight_kept_once_the_pool_would_hold_93() -> None:
+    twin = plan(TWIN, utilization=1, **BOX)
+    weights = twin.inputs.deployment.weights.total_bytes()
+    assert int((640 * GB - weights) / twin.request_bytes) == 93
+    assert "paid for on each card (93 if on one)" in PROSE
+
+
+def test_four_assumptions_are_added_and_the_last_does_not_move_the_count() -> None:
+    counts = [step.concurrency for step in assumption_steps(plan("llama-3.1-70b", **H100, **LONG))]
+    assert len(counts) == 5 and "four silent assumptions" in PROSE
+    assert len({f"{count:.2f}" for count in counts[:4]}) == 4
+    assert f"{counts[3]:.2f}" == f"{counts[4]:.2f}"
+
+
+def test_an_h100_reports_79_65_gib() -> None:
+    driver = find_gpu("H100").driver_bytes
+    assert f"reports {driver / 2**30:.2f} GiB = {driver / GB:.1f} GB" in PROSE
+
+
+def test_a_token_waits_for_eight_passes_of_the_slowest_stage() -> None:
+    timing = time_plan(plan(TWIN, **H100, **LONG, tp=1, pp=8))
+    slowest = max(stage.bytes for stage in timing.tpot.stages)
+    per_second = find_gpu("H100").bandwidth_gb_s * GB
+    assert timing.tpot.seconds == pytest.approx(8 * slowest / per_second)
+    assert timing.batch == 82 and -(-82 // 8) == 11
+
+
+def test_by_hand_and_in_the_planner_24_of_41_are_in_time() -> None:
+    late = plan("llama-3.1-70b", context=32_768, tpot_target=0.015, **H100)
+    assert (late.admission_bound, what_binds(late).requests) == (41, 24)
+
+
+def test_a_chunk_of_llama_4_is_8192_tokens() -> None:
+    groups = read_model("llama-4-scout-17b-16e-instruct").groups
+    assert {group.window for group in groups if group.window} == {8192}
+    assert "their own chunk of 8,192" in PROSE
+
+
+def test_the_exercise_on_a_log_is_not_answered_by_a_log_in_the_chapter() -> None:
+    asked = f"{asked_tokens():,}"
+    assert all(asked not in row.text for row in load_engine_rows())
 
 
 def test_sixteen_ranks_take_as_many_bytes_of_a_token_as_eight() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvlab.course import checks_04
+from kvlab.course import checks_04, checks_04_accept
 from kvlab.course import exercises as ex
 from kvlab.course.bank import select_questions
 from kvlab.course.claims import find_claim, load_claims
@@ -38,6 +38,30 @@ def test_a_claim_is_recomputed_to_the_expected_value(claim) -> None:  # type: ig
 def test_every_claim_is_covered() -> None:
     assert {claim.id for claim in CLAIMS} == set(EXPECTED)
     assert find_claim("prefill-compute-bound").learner_verdict == "only if"
+    assert find_claim("batching-only-way").learner_verdict == "wrong"
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=[claim.id for claim in CLAIMS])
+def test_a_statement_quotes_the_page_alone(claim) -> None:  # type: ignore[no-untyped-def]
+    assert "computed" not in claim.statement
+
+
+@pytest.mark.parametrize("answer", [29.9, 29.92, 29.915, "29.9 requests"])
+def test_the_quotient_is_told_to_become_a_whole_batch(answer: object) -> None:
+    assert ex.check("04-b", answer).grade.misconception == "not-whole"
+
+
+def test_leaving_out_the_embedding_is_met_with_the_convention() -> None:
+    embedding = 2 * 128_256 * 4096
+    assert (WEIGHTS_8B - embedding) // (CACHE_8B * 4096) + 1 == 28
+    assert "convention" in ex.check("04-b", 28).grade.feedback
+
+
+def test_what_counts_as_moved_is_said_wherever_the_crossing_is_asked() -> None:
+    words = "Count all weights, the input embedding too."
+    asked = next(q for q in select_questions(chapter="04") if q.id == "04-cache-overtakes")
+    assert asked.text.endswith(words)
+    assert next(e for e in EXERCISES if e.id == "04-b").statement.endswith(words)
 
 
 def step_by_hand(batch, flops, weight_bytes, cache_bytes):  # type: ignore[no-untyped-def]
@@ -55,11 +79,16 @@ def accept_by_loop(proposed, chosen):  # type: ignore[no-untyped-def]
     return emitted, len(proposed) + 1 - len(emitted)
 
 
+def matches_counted(proposed, chosen):  # type: ignore[no-untyped-def]
+    count = sum(p == c for p, c in zip(proposed, chosen[:-1], strict=True))
+    return [*proposed[:count], chosen[count]], len(proposed) - count
+
+
 RIGHT = {
     "04-a": [step_by_hand, checks_04.step_seconds],
     "04-b": [30, "30 requests"],
     "04-c": ["8.47 ms", "0.00847 s"],
-    "04-d": [accept_by_loop, checks_04.accept],
+    "04-d": [accept_by_loop, checks_04_accept.accept],
 }
 WRONG = {
     "04-a": {
@@ -68,9 +97,14 @@ WRONG = {
         "cache-once": lambda b, f, w, c: max(b * f / 989e12, (w + c) / 3.35e12),
         "reading-alone": lambda b, f, w, c: (w + b * c) / 3.35e12,
         "one-request": lambda b, f, w, c: max(f / 989e12, (w + b * c) / 3.35e12),
+        "milliseconds": lambda *given: 1000 * step_by_hand(*given),
+        "shorter": lambda b, f, w, c: min(b * f / 989e12, (w + b * c) / 3.35e12),
     },
     "04-b": {
         "still-weights": 29,
+        "embedding-left-out": 28,
+        "not-whole": 29.9,
+        "ten-times": 299,
         "keys-only": 60,
         "query-heads": 8,
         "one-layer": int(WEIGHTS_8B / (CACHE_8B / 32 * 4096)) + 1,
@@ -82,9 +116,15 @@ WRONG = {
         "cache-not-split": "30.9 ms",
         "one-card": "67.8 ms",
         "weights-forgotten": "3.21 ms",
+        "gib-as-gb": "8.25 ms",
     },
     "04-d": {
         "own-token-forgotten": lambda p, c: (accept_by_loop(p, c)[0][:-1], accept_by_loop(p, c)[1]),
+        "anywhere": matches_counted,
+        "guess-emitted": lambda p, c: (
+            p[: len(accept_by_loop(p, c)[0])],
+            accept_by_loop(p, c)[1],
+        ),
         "dropped-own": lambda p, c: (accept_by_loop(p, c)[0], accept_by_loop(p, c)[1] + 1),
         "last-choice": lambda p, c: (
             [*accept_by_loop(p, c)[0][:-1], c[-1]],

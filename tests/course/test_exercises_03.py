@@ -30,6 +30,7 @@ WRONG = {
     "03-b": {
         "query-heads": "18 GiB",
         "factor-2": 2.25,
+        "factor-2-twice": 9,
         "hidden-over-heads": "2.8125 GiB",
         "weight-dtype": "1.125 GiB",
         "one-layer": "0.125 GiB",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvlab.cache import make_cache
-from kvlab.course.checks_04 import accept as course_accept
+from kvlab.course.checks_04_accept import accept as course_accept
 from kvlab.errors import CacheFull, InvalidArgument
 from kvlab.model.config import LlamaConfig
 from kvlab.model.decode import generate
@@ -117,6 +117,12 @@ def test_accept_emits_a_prefix_of_what_the_model_chose(
     assert emitted == chosen[: len(emitted)]
     assert len(emitted) + dropped == len(proposed) + 1
     assert (emitted, dropped) == course_accept(proposed, chosen)
+
+
+def test_a_draft_model_never_holds_its_last_guess() -> None:
+    draft = ModelDraft(first_layers(MODEL, 1))
+    guesses = draft.propose(PROMPT, 3)
+    assert len(guesses) == 3 and draft.seen == PROMPT + guesses[:2]
 
 
 def test_first_layers_shares_every_weight() -> None:

@@ -106,6 +106,23 @@ def test_a_pasted_config_is_read_and_shown(show: MemoryExplorer) -> None:
     assert show.numbers["weights"] == format_bytes(2 * 4_022_468_096)
 
 
+GPT2 = {"model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "vocab_size": 50257}
+
+
+def test_a_config_whose_weights_cannot_be_counted_shows_none_and_says_so(
+    show: MemoryExplorer,
+) -> None:
+    show.controls["config"].value = config("qwen3-4b")
+    show.controls["config"].value = json.dumps(GPT2)
+    assert values(show, "model", "parameters") == [PASTED, 0]
+    assert show.numbers["weights"] == "not given"
+    assert show.numbers["users that fit"].endswith("without weights")
+    assert "Type their number" in show.error.value
+    show.controls["parameters"].value = 0.124
+    assert show.error.value == ""
+    assert show.numbers["weights"] == format_bytes(248_000_000)
+
+
 @pytest.mark.parametrize(
     "text",
     [

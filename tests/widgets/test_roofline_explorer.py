@@ -51,6 +51,16 @@ def test_batching_climbs_until_the_caches_are_most_of_it() -> None:
     assert rates[3] / rates[2] < 1.05
 
 
+def test_the_readout_says_where_the_disc_stops() -> None:
+    one = Deployment.of("llama-3.1-8b")
+    for context in (1024, 8192):
+        said = roofline_frame("llama-3.1-8b", "H100", context, 1).readout
+        near = float(said["decode stops climbing near"].split()[0])
+        (work,) = time_decode(one, Device.of("H100"), context=context, batch=2**20).stages
+        assert near == pytest.approx(work.intensity, rel=0.01)
+    assert near < Device.of("H100").ridge
+
+
 @pytest.mark.parametrize("model", [model for _, model in model_choices()])
 def test_every_model_works_at_both_ends_of_the_sliders(model: str) -> None:
     show = roofline_explorer(model)
