@@ -8,6 +8,7 @@ A chapter's picture is the last state of its first widget that draws, as it stan
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from kvlab.course.chapters_map import CHAPTERS, Chapter
 
+SVG = re.compile(r"<svg\b.*</svg>", re.DOTALL)
 START, END = "<!-- chapters: written by tools/readme_pictures.py -->", "<!-- /chapters -->"
 
 
@@ -26,8 +28,10 @@ def picture_of(notebook: Path) -> str:
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         tagged = "widget" in cell["metadata"].get("tags", [])
         for output in cell.get("outputs", []):
-            if "image/svg+xml" in output.get("data", {}):
-                found.setdefault(tagged, "".join(output["data"]["image/svg+xml"]))
+            data = output.get("data", {})
+            shown = "".join(data.get("image/svg+xml", data.get("text/html", [])))
+            if drawn := SVG.search(shown):
+                found.setdefault(tagged, drawn.group())
     return found.get(True) or found.get(False) or ""
 
 
