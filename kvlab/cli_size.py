@@ -9,6 +9,7 @@ import typer
 from kvlab.arithmetic.reader import read_model
 from kvlab.arithmetic.request import RequestSize, size_request
 from kvlab.arithmetic.storage import ModelStorage
+from kvlab.cli_tokens import token_count
 from kvlab.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def size(
-    context: Annotated[int, typer.Option(help="Tokens of each request.")],
+    context: Annotated[int, typer.Option(parser=token_count, help="Tokens of each request.")],
     model: Annotated[str | None, typer.Option(help="A name in the catalogue.")] = None,
     config: Annotated[str | None, typer.Option(help="Path of a config.json.")] = None,
     batch: Annotated[int, typer.Option(help="Requests at once.")] = 1,
@@ -24,6 +25,9 @@ def size(
     tp: Annotated[int, typer.Option(help="Tensor-parallel ranks.")] = 1,
     pp: Annotated[int, typer.Option(help="Pipeline stages.")] = 1,
     source_length: Annotated[int, typer.Option(help="Encoder or image positions.")] = 0,
+    max_batched_tokens: Annotated[
+        int | None, typer.Option(help="Tokens of a step of vLLM's, which windows pay for; 8192.")
+    ] = None,
     include_mtp: Annotated[bool, typer.Option("--mtp", help="Count MTP layers too.")] = False,
     hub: Annotated[bool, typer.Option("--hub", help="Ask the hub for an unknown name.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -36,10 +40,19 @@ def size(
     if as_json:
         print(json.dumps(report, indent=2))
         return
-    from kvlab.arithmetic.accounting import accountings
+    from kvlab.arithmetic.accounting import MAX_BATCHED_TOKENS, accountings
 
-    charged = accountings(storage, **amounts, cache_type=cache_dtype, source_length=source_length)
-    _show(report, charged, f"{batch:,} x {context:,} tokens in {cache_dtype}, tp {tp}, pp {pp}")
+    batched = MAX_BATCHED_TOKENS if max_batched_tokens is None else max_batched_tokens
+    charged = accountings(
+        storage,
+        **amounts,
+        cache_type=cache_dtype,
+        source_length=source_length,
+        max_batched_tokens=batched,
+    )
+    report["notes"] += [*_length_notes(storage, context), *_batch_notes(storage, batched)]
+    title = f"{batch:,} x {context:,} tokens in {cache_dtype}, tp {tp}, pp {pp}"
+    _show(report, charged, title)
 
 
 def read_chosen(
@@ -51,6 +64,20 @@ def read_chosen(
     if config is not None:
         return read_model(Path(config).expanduser(), include_mtp=include_mtp)
     return read_model(str(model), include_mtp=include_mtp, allow_hub=allow_hub)
+
+
+def _length_notes(model: ModelStorage, context: int) -> list[str]:
+    longest = model.max_seq_len
+    if longest is None or context <= longest:
+        return []
+    return [f"{context:,} tokens asked for: the model was made for {longest:,} positions"]
+
+
+def _batch_notes(model: ModelStorage, batched: int) -> list[str]:
+    if all(group.window is None for group in model.groups):
+        return []
+    said = f"vLLM charges a window with the {batched:,} tokens of a step on top"
+    return [f"{said} (--max-batched-tokens)"]
 
 
 def size_report(model: ModelStorage, sized: RequestSize) -> dict[str, Any]:
@@ -110,14 +137,15 @@ def _layer_table(report: dict[str, Any]) -> Any:
     return table
 
 
+BEFORE_WINDOWS = ", before any window is full"
 BYTE_ROWS = {
-    "bytes_per_token": "one token, while every layer grows",
+    "bytes_per_token": f"one more token{BEFORE_WINDOWS}",
     "bytes_per_token_per_rank": "one token, on the tightest rank",
     "kv_bytes": "keys, values and latents",
     "state_bytes": "recurrent and conv states",
     "cross_bytes": "cross-attention",
     "index_bytes": "indexer keys",
-    "request_bytes": "payload: all of these",
+    "request_bytes": "payload of all requests",
     "request_bytes_per_rank": "payload on the tightest rank",
     "reserved_bytes": "reservation: every layer in full",
 }
@@ -132,9 +160,11 @@ def _byte_table(report: dict[str, Any], charged: "Accountings", title: str) -> A
     table.add_column("")
     table.add_column("size", justify="right")
     table.add_column("bytes", justify="right")
+    has_windows = any(group["window"] for group in report["layers"])
     for key, label in BYTE_ROWS.items():
-        if report[key] or key in ("bytes_per_token", "kv_bytes", "request_bytes"):
-            table.add_row(label, format_bytes(report[key]), f"{report[key]:,}")
+        if _is_shown(report, key):
+            said = label if has_windows else label.removesuffix(BEFORE_WINDOWS)
+            table.add_row(said, format_bytes(report[key]), f"{report[key]:,}")
     table.add_section()
     engines = {"vLLM": charged.vllm_bytes, "llama.cpp": charged.llama_cpp_bytes}
     for engine, amount in engines.items():
@@ -142,3 +172,16 @@ def _byte_table(report: dict[str, Any], charged: "Accountings", title: str) -> A
             label = f"{engine} charges, tightest rank"
             table.add_row(label, format_bytes(amount), f"{amount:,}")
     return table
+
+
+def _is_shown(report: dict[str, Any], key: str) -> bool:
+    """Leave out what is nothing, and what only repeats the row it is a part or a share of."""
+    same = {
+        "bytes_per_token_per_rank": "bytes_per_token",
+        "kv_bytes": "request_bytes",
+        "request_bytes_per_rank": "request_bytes",
+        "reserved_bytes": "request_bytes",
+    }
+    if key in same:
+        return bool(report[key]) and report[key] != report[same[key]]
+    return bool(report[key]) or key in ("bytes_per_token", "request_bytes")

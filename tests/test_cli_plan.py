@@ -1,12 +1,15 @@
 """`kvlab plan`: its JSON, its tables, its errors, and what it leaves unloaded."""
 
 import json
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from kvlab import cli
+from kvlab.arithmetic.catalogue import find_model
 
 BASE = ["plan", "--model", "llama-3.1-70b", "--gpu", "H100", "--gpus", "8", "--tp", "8"]
 FULL = [*BASE, "--context", "131072"]
@@ -56,7 +59,11 @@ def test_tables_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ("left for caches", "admission bound", "the memory on the box", "vllm serve"):
         assert words in shown
     assert cli.run(["plan", "--model", "llama-3.1-70b", "--gpu", "T4", "--context", "8192"]) == 0
-    assert "no command: does not fit by" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.endswith("weights and overhead exceed the usable memory of a rank no command")
+    assert said.count("does not fit by") == 1
+    assert "missing, no request" in said
+    assert "missing, 1 request(s)" in said
 
 
 @pytest.mark.parametrize(
@@ -92,3 +99,39 @@ def test_planning_loads_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0
+
+
+def people(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run the command and return its tables as words with single spaces."""
+    assert cli.run(["plan", *arguments]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_users_without_gpus_get_the_fewest_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--model", "llama-3.1-70b", "--gpu", "H100", "--context", "8192", "--users", "50"]
+    found = report(capsys, "plan", *asked)
+    assert (found["gpus"], found["tp"], found["fits"], found["context"]) == (4, 4, True, 8192)
+    assert found["notes"][0].startswith("no layout was given: the fewest GPUs")
+    assert "+0" not in people(capsys, *asked, "--gpus", "1")
+    never = report(capsys, "plan", *asked, "--ttft-ms", "1")
+    assert never["gpus"] == 1 and "one GPU is shown" in never["notes"][0]
+
+
+def test_a_config_on_disk_is_served_from_its_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = dict(find_model("qwen3-4b").config)
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for given in (tmp_path, tmp_path / "config.json"):
+        options = ["--gpu", "A100", "--gpus", "1", "--context", "32768", "--users", "10"]
+        found = report(capsys, "plan", "--model", str(given), *options)
+        assert found["command"].startswith(f"vllm serve {shlex.quote(str(tmp_path))} --dtype")
+        assert found["command"].endswith("--max-num-seqs 10")
+
+
+def test_there_is_one_verdict_about_the_users(capsys: pytest.CaptureFixture[str]) -> None:
+    shape = ["--model", "llama-3.1-8b", "--gpu", "L4", "--gpus", "1", "--context", "8192"]
+    said = people(capsys, *shape, "--users", "4", "--tpot-ms", "10")
+    assert "not enough: 0 of 4 user(s) are served" in said and "no command" in said
+    assert "in time" in said.partition("What one change buys")[2]
+    assert "enough: all 4 user(s) are served" in people(capsys, *shape, "--users", "4")

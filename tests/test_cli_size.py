@@ -120,3 +120,23 @@ def test_sizing_loads_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stderr.strip() == "[]"
+
+
+def test_windows_are_charged_for_the_batched_tokens_that_are_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["size", "--model", "gemma-3-27b", "--context", "10001"]
+    assert cli.run(options) == 0
+    usual = capsys.readouterr().out
+    assert "8,192 tokens of a step" in usual and "4.99 GiB" in usual
+    assert cli.run([*options, "--max-batched-tokens", "2048"]) == 0
+    fewer = capsys.readouterr().out
+    assert "2,048 tokens of a step" in fewer and "2.18 GiB" in fewer
+
+
+def test_a_plain_model_has_no_rows_that_repeat(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["size", "--model", "llama-3.1-8b", "--context", "262144"]) == 0
+    said = capsys.readouterr().out
+    assert "1 x 262,144 tokens" in said and said.count("34,359,738,368") == 3
+    assert "the model was made for 131,072 positions" in said
+    assert "reservation" not in said and "window is full" not in said

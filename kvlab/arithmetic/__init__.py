@@ -43,6 +43,7 @@ cheapest_change), `plan_engine.engine_capacity`, `plan_command.vllm_command`,
 `plan_report.plan_report` (all as one dict). `plan_search.gpus_needed`: users in, GPUs out.
 `plan_ranks.fit_in_budget`: a budget that is known already. `preemption.preemption_cost`.
 Under these: `plan_inputs`, `plan_deployment`, `plan_weights` (`plan_dense`, `plan_experts`),
+`plan_pages` (what vLLM's pages charge where windows or states make it more than the bytes),
 `plan_checks`, `plan_notes`; `roofline` (with `roofline_work`) for the times.
 
 **Logs.** `logs` reads what an engine printed at its start, predicts each number from the config and

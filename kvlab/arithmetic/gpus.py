@@ -77,8 +77,9 @@ def find_gpu(name: str) -> Gpu:
     found = index.get(_key(name))
     if found is None:
         close = get_close_matches(_key(name), index, n=3, cutoff=0.4)
-        names = dict.fromkeys(index[key].name for key in close) or [g.name for g in load_gpus()]
-        rule = f"no such GPU in the catalogue; it has {', '.join(names)}"
+        near = ", ".join(dict.fromkeys(index[key].name for key in close))
+        rule = f"no such GPU in the catalogue; {f'close: {near}; ' if near else ''}"
+        rule += f"it has {', '.join(gpu.name for gpu in load_gpus())}"
         raise InvalidArgument("gpu", name, rule)
     return found
 

@@ -3,6 +3,8 @@
 import shlex
 
 from kvlab.arithmetic.plan_notes import refusal
+from kvlab.arithmetic.plan_pages import MAX_BATCHED_TOKENS
+from kvlab.arithmetic.plan_timing import what_binds
 from kvlab.arithmetic.sizing import Plan
 
 VLLM_CACHE_DTYPES = {"bf16": "auto", "fp16": "auto", "fp8": "fp8"}
@@ -20,7 +22,24 @@ def no_command(plan: Plan) -> str | None:
         return plan.verdict
     if inputs.deployment.cache_dtype not in VLLM_CACHE_DTYPES:
         return f"vLLM keeps no cache in {inputs.deployment.cache_dtype}"
+    if sequences(plan) == 0:
+        return "no request is in time"
     return None
+
+
+def sequences(plan: Plan) -> int | None:
+    """Return the requests to let into a replica: fitting, in time, the users at most; None: any.
+
+    >>> from kvlab.arithmetic.sizing import plan
+    >>> box = dict(gpu="H100", gpus=8, context=32_768)
+    >>> sequences(plan("llama-3.1-70b", **box)), sequences(plan("llama-3.1-70b", users=9, **box))
+    (44, 9)
+    >>> sequences(plan("llama-3.1-70b", **box, users=40, tpot_target=0.015))
+    24
+    """
+    users = plan.users_per_replica if plan.inputs.users else None
+    counts = (plan.admission_bound, what_binds(plan).requests, users)
+    return min((n for n in counts if n is not None), default=None)
 
 
 def vllm_command(plan: Plan) -> str:
@@ -50,6 +69,8 @@ def vllm_command(plan: Plan) -> str:
     words += ["--max-model-len", str(inputs.peak_positions)]
     words += ["--gpu-memory-utilization", f"{float(inputs.utilization):g}"]
     words += ["--block-size", str(inputs.block_size)]
-    if plan.admission_bound is not None:
-        words += ["--max-num-seqs", str(plan.admission_bound)]
+    if any(rank.charged_bytes for rank in plan.ranks):
+        words += ["--max-num-batched-tokens", str(MAX_BATCHED_TOKENS)]
+    if (most := sequences(plan)) is not None:
+        words += ["--max-num-seqs", str(most)]
     return " ".join(words)

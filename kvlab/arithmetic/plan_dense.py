@@ -81,8 +81,10 @@ def _catalogued(raw: Mapping[str, Any], config: Mapping[str, Any]) -> int:
 
     found = next((row.parameters for row in load_models() if row.config == raw), None)
     if found is None:
-        rule = "must be given: the weights of model_type={!r} cannot be computed from its config"
-        raise InvalidArgument("parameters", None, rule.format(config.get("model_type")))
+        named = repr(config.get("model_type"))
+        rule = f"must be given: the weights of model_type={named} cannot be computed from its"
+        rule += " config; `kvlab plan` takes their number as --parameters"
+        raise InvalidArgument("parameters", None, rule)
     return found
 
 

@@ -7,11 +7,10 @@ tokens of a batch on top. For those, tokens / length is not the number of reques
 from dataclasses import dataclass
 
 from kvlab.arithmetic.checks import whole_number
+from kvlab.arithmetic.plan_pages import MAX_BATCHED_TOKENS
 from kvlab.arithmetic.sizing import Plan
 from kvlab.arithmetic.vllm_pages import vllm_layout
 from kvlab.errors import KvlabError
-
-MAX_BATCHED_TOKENS = 8192
 
 
 @dataclass(frozen=True, slots=True)

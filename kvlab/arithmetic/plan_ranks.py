@@ -13,7 +13,8 @@ from kvlab.arithmetic.storage import ModelStorage
 class RankPlan:
     """The fullest rank of one pipeline stage; every entry in bytes but the tokens.
 
-    `request_bytes` is one request at its peak, rounded up to `block_positions`.
+    `request_bytes` is one request at its peak, rounded up to `block_positions`; `charged_bytes` is
+    what an engine's pages charge for it, 0 where they follow the request.
     """
 
     stage: int
@@ -26,6 +27,12 @@ class RankPlan:
     request_bytes: int
     block_positions: int
     block_size: int
+    charged_bytes: int = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """What one request at its peak takes from the budget: its bytes, or its pages if more."""
+        return max(self.request_bytes, self.charged_bytes)
 
     @property
     def left_bytes(self) -> int:
@@ -39,7 +46,7 @@ class RankPlan:
 
     @property
     def concurrency(self) -> float:
-        """Full-length requests that the budget holds, with their fraction."""
+        """Full-length requests whose bytes the budget holds, with their fraction."""
         if not self.request_bytes:
             return float("inf") if self.left_bytes >= 0 else 0.0
         return self.budget_bytes / self.request_bytes
@@ -47,9 +54,9 @@ class RankPlan:
     @property
     def admission_bound(self) -> int | None:
         """Full-length requests that fit together; None: any number."""
-        if not self.request_bytes:
+        if not self.held_bytes:
             return None if self.left_bytes >= 0 else 0
-        return self.budget_bytes // self.request_bytes
+        return self.budget_bytes // self.held_bytes
 
     @property
     def capacity_tokens(self) -> int | None:
@@ -61,7 +68,7 @@ class RankPlan:
 
     def short_bytes(self, requests: int) -> int:
         """Return what is missing for so many full-length requests; 0 when they fit."""
-        return max(requests * self.request_bytes - self.left_bytes, 0)
+        return max(requests * self.held_bytes - self.left_bytes, 0)
 
 
 def tightest_rank(ranks: tuple[RankPlan, ...]) -> RankPlan:
@@ -78,6 +85,7 @@ def ranks_of(
     usable_bytes: int,
     overhead_bytes: int = 0,
     weight_bytes: tuple[int, ...] | None = None,
+    charged_bytes: tuple[int, ...] | None = None,
 ) -> tuple[RankPlan, ...]:
     """Return the fullest rank of each stage; `weight_bytes` replaces those of the deployment."""
     blocks = -(-positions // block_size) * block_size
@@ -95,6 +103,7 @@ def ranks_of(
             request_bytes=request.stages[stage].request_bytes,
             block_positions=blocks,
             block_size=block_size,
+            charged_bytes=0 if charged_bytes is None else charged_bytes[stage],
         )
         for stage, layers in enumerate(deployment.stage_layers)
     )

@@ -54,6 +54,7 @@ def _memory(plan: Plan) -> dict[str, Any]:
         "bytes_per_token_per_rank": token.bytes_per_token_per_rank,
         "request_bytes": plan.request_bytes,
         "request_bytes_per_rank": rank.request_bytes,
+        "charged_bytes_per_rank": rank.held_bytes,
         "memory_bytes_per_rank": rank.memory_bytes,
         "usable_bytes_per_rank": rank.usable_bytes,
         "weight_bytes_per_rank": rank.weight_bytes,
@@ -61,6 +62,7 @@ def _memory(plan: Plan) -> dict[str, Any]:
         "budget_bytes_per_rank": rank.budget_bytes,
         "headroom_bytes": plan.headroom_bytes,
         "short_bytes": plan.short_bytes,
+        "short_without_requests": max(each.short_bytes(0) for each in plan.ranks),
         "tightest_stage": rank.stage,
         "ranks": [
             {
@@ -132,8 +134,15 @@ def _change(change: Change) -> dict[str, Any]:
         "extra_gpus": change.extra_gpus,
         "gained_requests": change.gained_requests,
         "total_admission_bound": change.after.total_admission_bound,
+        "in_time": served(change.after),
         "fits": change.after.fits,
     }
+
+
+def served(plan: Plan) -> int | None:
+    """Return the requests over all replicas that fit and are in time; None: any number."""
+    requests = what_binds(plan).requests
+    return None if requests is None else requests * plan.inputs.dp
 
 
 def finite(value: float) -> float | None:

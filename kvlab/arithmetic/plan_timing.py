@@ -108,6 +108,8 @@ def _judge(plan: Plan, device: Device | None, by_tpot: int | None, meets: bool |
     fit = f"{'any number of' if bound is None else bound} request(s) fit on a replica"
     if meets is False:
         said = f"compute binds: {fit}, but a prompt alone misses the TTFT target"
+        if by_tpot is not None and (bound is None or by_tpot < (users or bound)):
+            said += f", and only {by_tpot} meet the TPOT target"
         return Binding(COMPUTE, bound, by_tpot, meets, said)
     served = min((n for n in (bound, by_tpot) if n is not None), default=None)
     if users is not None and (served is None or users <= served):

@@ -11,6 +11,7 @@ from typing import Any
 from kvlab.arithmetic.plan_deployment import ModelSource
 from kvlab.arithmetic.plan_inputs import PlanInputs, plan_inputs
 from kvlab.arithmetic.plan_notes import plan_notes
+from kvlab.arithmetic.plan_pages import page_charges, page_note
 from kvlab.arithmetic.plan_ranks import RankPlan, ranks_of, tightest_rank
 from kvlab.arithmetic.units import format_bytes
 
@@ -38,7 +39,8 @@ class Plan:
     @property
     def admission_bound(self) -> int | None:
         """Requests that one replica may admit if all of them reach their peak; None: any number."""
-        return self.tightest.admission_bound
+        bounds = [n for n in (rank.admission_bound for rank in self.ranks) if n is not None]
+        return min(bounds, default=None)
 
     @property
     def total_admission_bound(self) -> int | None:
@@ -70,7 +72,7 @@ class Plan:
     def headroom_bytes(self) -> int:
         """What the tightest rank has left once the users are in; never below 0."""
         n = self.users_per_replica
-        return max(min(r.left_bytes - n * r.request_bytes for r in self.ranks), 0)
+        return max(min(r.left_bytes - n * r.held_bytes for r in self.ranks), 0)
 
     @cached_property
     def request_bytes(self) -> int:
@@ -80,7 +82,8 @@ class Plan:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What was assumed, what is copied, and what an engine would refuse."""
-        return plan_notes(self.inputs)
+        said = page_note(self.ranks)
+        return (*([said] if said else []), *plan_notes(self.inputs))
 
     @property
     def verdict(self) -> str:
@@ -128,5 +131,6 @@ def make_plan(inputs: PlanInputs) -> Plan:
         memory_bytes=inputs.memory_bytes,
         usable_bytes=inputs.usable_bytes,
         overhead_bytes=inputs.overhead_bytes,
+        charged_bytes=page_charges(inputs),
     )
     return Plan(inputs, ranks)

@@ -80,3 +80,8 @@ def test_a_missing_field_and_a_broken_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
     with pytest.raises(KvlabError, match=r"cannot read bad\.json"):
         load_gpus(tmp_path / "bad.json")
+
+
+def test_a_typo_is_answered_with_the_close_names_and_with_all() -> None:
+    with pytest.raises(InvalidArgument, match=r"close: RTX 4090.*; it has T4.*H100 SXM5.*MI300X"):
+        find_gpu("RTX 409O")

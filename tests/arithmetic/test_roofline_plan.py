@@ -53,3 +53,10 @@ def test_a_measured_device_stands_in_for_a_gpu() -> None:
     assert time_plan(found, here) is not None and time_plan(found) is None
     with pytest.raises(InvalidArgument, match="gpu=None"):
         what_binds(found)
+
+
+def test_each_target_that_is_missed_is_said() -> None:
+    slow = {"gpu": "A100", "context": 32_768, "users": 10, "ttft_target": 0.5}
+    said = what_binds(plan("qwen3-4b", **slow, tpot_target=0.02)).says
+    assert "misses the TTFT target" in said and "only 6 meet the TPOT target" in said
+    assert "TPOT" not in what_binds(plan("qwen3-4b", **slow, tpot_target=1.0)).says

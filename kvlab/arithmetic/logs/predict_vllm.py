@@ -58,25 +58,45 @@ def _graphs_say(graphs: Fact | None, plain: Estimate, available: Fact) -> tuple[
 
 
 def _from_memory(run: Run, case: Case, pool: tuple[View, ...]) -> Findings:
-    for available, tokens in _pairs(run, "kv_tokens"):
+    for available, tokens in _pairs(run, case, "kv_tokens"):
         yield best("kv_tokens", tokens, _token_estimates(case, pool, available))
-    for available, blocks in _pairs(run, "num_blocks"):
+    for available, blocks in _pairs(run, case, "num_blocks"):
         rule = "available memory / bytes of one block"
         formula = lambda memory: min(view.blocks(memory) for view in pool)  # noqa: E731
         yield best("num_blocks", blocks, [Estimate.over(available, formula, rule)])
     yield from _refusal(run, case, pool)
 
 
-def _pairs(run: Run, name: str) -> list[tuple[Fact, Fact]]:
-    """Memory and count belong together rank by rank; else the least memory decides."""
+def _pairs(run: Run, case: Case, name: str) -> list[tuple[Fact, Fact]]:
+    """Memory and count belong together rank by rank; else the least memory decides.
+
+    Ranks print in any order; a single one prints its memory above the count, so that a later
+    start in the same paste does not speak for it.
+    """
     memory, counts = run.all("available"), run.all(name)
     if not memory or not counts:
         return []
     if len(memory) == len(counts):
         pairs = list(zip(memory, counts, strict=True))
         return list({(m.value, c.value): (m, c) for m, c in pairs}.values())
-    least = min(memory, key=lambda fact: fact.number)
-    return [(least, count) for count in unique(counts)]
+    if case.settings.tp > 1:
+        least = min(memory, key=lambda fact: fact.number)
+        return [(least, count) for count in unique(counts)]
+    return [(_memory_above(run, name, count), count) for count in unique(counts)]
+
+
+def _memory_above(run: Run, name: str, count: Fact) -> Fact:
+    """The least of the memory lines nearest above a count; without any, the least of all."""
+    nearest: list[Fact] = []
+    is_closed = False
+    for fact in run.facts:
+        if fact.position >= count.position:
+            break
+        if fact.name == "available":
+            nearest, is_closed = ([fact] if is_closed else [*nearest, fact]), False
+        elif fact.name == name:
+            is_closed = bool(nearest)
+    return min(nearest or run.all("available"), key=lambda fact: fact.number)
 
 
 def _token_estimates(case: Case, pool: tuple[View, ...], memory: Fact) -> Iterator[Estimate]:
