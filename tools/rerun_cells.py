@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chapter_pairs import read_source, tags_of
 from nbformat import NotebookNode
-from run_notebook import client_for, tidy
+from run_notebook import client_for, quiet_environment, tidy
 
 SEED = 7
 
@@ -19,7 +19,7 @@ def changed_cells(source: Path, folder: Path) -> list[str]:
     notebook = read_source(source)
     client = client_for(notebook, folder)
     cells = [(i, cell) for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    with client.setup_kernel():
+    with client.setup_kernel(env=quiet_environment()):
         first = {index: shown(client.execute_cell(cell, index)) for index, cell in cells}
         random.Random(SEED).shuffle(cells)
         again = {index: shown(client.execute_cell(cell, index)) for index, cell in cells}

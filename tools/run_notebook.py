@@ -29,7 +29,7 @@ def run_notebook(notebook: NotebookNode, folder: Path, stored: NotebookNode | No
     """
     client = client_for(notebook, folder)
     try:
-        client.execute()
+        client.execute(env=quiet_environment())
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise CellFailed(COLOURS.sub("", str(error)).strip()) from None
     for number, cell in enumerate(code_cells(notebook), start=1):
@@ -44,8 +44,7 @@ def run_notebook(notebook: NotebookNode, folder: Path, stored: NotebookNode | No
 
 
 def client_for(notebook: NotebookNode, folder: Path) -> NotebookClient:
-    """Return what runs `notebook` in `folder` and stores no time, widget state or progress bar."""
-    os.environ["TQDM_DISABLE"] = os.environ["KVLAB_STRICT"] = "1"
+    """Return what runs `notebook` in `folder` and stores neither times nor widget state."""
     return NotebookClient(
         notebook,
         kernel_name="python3",
@@ -56,6 +55,11 @@ def client_for(notebook: NotebookNode, folder: Path) -> NotebookClient:
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
     )
+
+
+def quiet_environment() -> dict[str, str]:
+    """Return a kernel's environment: no progress bars, and an error in a widget fails its cell."""
+    return os.environ | {"TQDM_DISABLE": "1", "KVLAB_STRICT": "1"}
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:

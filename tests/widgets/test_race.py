@@ -108,6 +108,7 @@ def test_an_error_in_a_lane_fails_a_test_run():
 
 def test_in_class_an_error_in_a_lane_is_one_line(monkeypatch):
     monkeypatch.delenv("PYTEST_VERSION", raising=False)
+    monkeypatch.delenv("KVLAB_STRICT", raising=False)
     racing = make(slow=lane(0.3, fail_at=2)).run()
     assert "RuntimeError: out of memory" in racing.error.value
     assert racing.lanes["keep"].state == "stopped"
