@@ -24,7 +24,10 @@ Floats = NDArray[np.float64]
 SAME = 1e-6
 """The largest difference of vectors that came from the same numbers in the same shapes."""
 
-_TWINS = {"tiny": ("rain Ana: Paris. the door Where Ana?", "rain Ana: Rome. the door Where Ana?")}
+# Of `tiny` the name is edited: a place is read from its own row alone, a name changes later rows.
+_TWINS = {
+    "tiny": ("rain Ana: Paris. the door Where Maya?", "rain Maya: Paris. the door Where Maya?")
+}
 _ENGLISH = ("The capital of France is the city of", "The capital of Italy is the city of")
 
 

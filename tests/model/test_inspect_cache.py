@@ -120,8 +120,18 @@ def test_own_rows_give_the_own_logits_and_borrowed_ones_do_not(loaded, ids, edit
 def test_twin_texts_differ_in_one_early_token(loaded) -> None:
     one, other = (loaded.encode(text) for text in twin_texts(loaded))
     assert one.shape == other.shape == (1, 8)
-    assert (one != other)[0].nonzero().flatten().tolist() == [3]
-    assert token_names(loaded, twin_texts(loaded)[0])[3] == "paris"
+    assert (one != other)[0].nonzero().flatten().tolist() == [2]
+    assert token_names(loaded, twin_texts(loaded)[0])[2] == "ana"
+
+
+def test_on_the_bundled_model_borrowed_rows_change_the_logits(loaded) -> None:
+    one, other = (loaded.encode(text) for text in twin_texts(loaded))
+    (ours, _), (theirs, logits) = (read_into_cache(loaded, ids) for ids in (one, other))
+    off = [
+        float((finish_with(loaded, ours, theirs, own, other) - logits).abs().max())
+        for own in ([], [2], range(8))
+    ]
+    assert off[2] < 1e-3 < min(off[:2])
 
 
 @pytest.mark.parametrize("make", LLAMA_MISTAKES, ids=lambda make: make.__name__)
