@@ -7,9 +7,8 @@ tokens of a batch on top. For those, tokens / length is not the number of reques
 from dataclasses import dataclass
 
 from kvlab.arithmetic.checks import whole_number
-from kvlab.arithmetic.plan_pages import MAX_BATCHED_TOKENS
+from kvlab.arithmetic.plan_pages import MAX_BATCHED_TOKENS, stage_layout
 from kvlab.arithmetic.sizing import Plan
-from kvlab.arithmetic.vllm_pages import vllm_layout
 from kvlab.errors import KvlabError
 
 
@@ -41,16 +40,8 @@ def engine_capacity(
 
 
 def _stage(plan: Plan, stage: int, batched: int) -> EngineCapacity:
-    inputs, deployment = plan.inputs, plan.inputs.deployment
-    layout = vllm_layout(
-        deployment.model,
-        block_size=inputs.block_size,
-        cache_dtype=deployment.cache_dtype,
-        tp=deployment.tp,
-        pp=deployment.pp,
-        stage=stage,
-    )
-    found = layout.capacity(plan.ranks[stage].budget_bytes, inputs.peak_positions, batched)
+    layout = stage_layout(plan.inputs, stage)
+    found = layout.capacity(plan.ranks[stage].budget_bytes, plan.inputs.peak_positions, batched)
     return EngineCapacity(stage, found.num_blocks, found.tokens, found.concurrency)
 
 

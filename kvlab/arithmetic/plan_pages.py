@@ -7,7 +7,7 @@ made equal. Full attention alone is charged what it needs, in whole blocks, so i
 from kvlab.arithmetic.plan_inputs import PlanInputs
 from kvlab.arithmetic.plan_ranks import RankPlan
 from kvlab.arithmetic.storage import CHUNKED, STATE, WINDOWED
-from kvlab.arithmetic.vllm_pages import vllm_layout
+from kvlab.arithmetic.vllm_pages import VllmLayout, vllm_layout
 from kvlab.errors import KvlabError
 
 MAX_BATCHED_TOKENS = 8192
@@ -36,9 +36,10 @@ def page_charges(inputs: PlanInputs) -> tuple[int, ...] | None:
         return None
 
 
-def _charge(inputs: PlanInputs, stage: int) -> int:
+def stage_layout(inputs: PlanInputs, stage: int) -> VllmLayout:
+    """Return how vLLM lays out the caches of one pipeline stage, on one of its ranks."""
     deployment = inputs.deployment
-    layout = vllm_layout(
+    return vllm_layout(
         deployment.model,
         block_size=inputs.block_size,
         cache_dtype=deployment.cache_dtype,
@@ -46,7 +47,11 @@ def _charge(inputs: PlanInputs, stage: int) -> int:
         pp=deployment.pp,
         stage=stage,
     )
-    lengths = inputs.peak_positions, MAX_BATCHED_TOKENS, deployment.source_length
+
+
+def _charge(inputs: PlanInputs, stage: int) -> int:
+    layout = stage_layout(inputs, stage)
+    lengths = inputs.peak_positions, MAX_BATCHED_TOKENS, inputs.deployment.source_length
     return layout.request_bytes(*lengths) if layout.groups else 0
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from feeding import feed
 from torch import Tensor
 from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
@@ -24,16 +25,6 @@ def no_grad() -> Iterator[None]:
     """Keep no graph."""
     with torch.no_grad():
         yield
-
-
-def feed(model: Llama, chunks: list[Tensor], cache: Any, mask: Tensor | None = None) -> Tensor:
-    """Return the logits of all chunks, run one after another with one cache."""
-    logits, seen = [], 0
-    for chunk in chunks:
-        seen += chunk.shape[1]
-        part = None if mask is None else mask[:, :seen]
-        logits.append(model(chunk, cache=cache, attention_mask=part))
-    return torch.cat(logits, dim=1)
 
 
 def assert_close(ours: Tensor, theirs: Tensor, tolerance: float = 1e-4) -> None:
