@@ -72,33 +72,6 @@ def signed(value: float, digits: int = 2) -> str:
     return shown.replace("-", "\u2212")
 
 
-def vector_cells(
-    x: float,
-    y: float,
-    values: Sequence[float],
-    *,
-    role: str = "free",
-    state: str = "plain",
-    width: float = 44,
-    height: float = 24,
-    digits: int = 2,
-) -> str:
-    """Return a row of touching cells, one number each; 2 pixels lie between them."""
-    return "".join(
-        cell(
-            x + i * (width + 2),
-            y,
-            signed(float(v), digits),
-            role=role,
-            state=state,
-            width=width,
-            height=height,
-            size=11,
-        )
-        for i, v in enumerate(values)
-    )
-
-
 def token_cells(
     x: float, y: float, tokens: Sequence[str], *, current: int | None, pitch: float = PITCH
 ) -> str:

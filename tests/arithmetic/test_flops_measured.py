@@ -1,35 +1,20 @@
 """The closed forms against runs of a real Llama whose every product is counted."""
 
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from kvlab.arithmetic.flop_steps import forward_flops, prefill_flops
-from kvlab.arithmetic.flops import FULL_SQUARE, FlopCount, flops_cached, flops_uncached
+from kvlab.arithmetic.flops import FULL_SQUARE, flops_cached, flops_uncached
 from kvlab.cache import make_cache
 from kvlab.model.config import LlamaConfig
+from kvlab.model.count_run import count_run
 from kvlab.model.decode import generate, prefill
 from kvlab.model.llama import Llama
-
-PARTS = {
-    "q_proj": "query_output_projections",
-    "o_proj": "query_output_projections",
-    "k_proj": "key_value_projections",
-    "v_proj": "key_value_projections",
-    "gate_proj": "mlp",
-    "up_proj": "mlp",
-    "down_proj": "mlp",
-    "lm_head": "lm_head",
-}
 
 
 def tiny_llama(num_kv_heads: int = 2, tied: bool = False) -> Llama:
@@ -47,41 +32,6 @@ def tiny_llama(num_kv_heads: int = 2, tied: bool = False) -> Llama:
     return Llama(config).init_weights(seed=0).eval()
 
 
-@contextmanager
-def counted(model: Llama, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
-    """Count each product as it runs: matrix shapes in linear layers, unmasked pairs in attention.
-
-    The masked pairs are found by looking at what the model really passes to attention.
-    """
-    work: Counter[str] = Counter()
-    real_attention = F.scaled_dot_product_attention
-
-    def on_linear(name: str, layer: nn.Linear, inputs: tuple[Tensor, ...]) -> None:
-        rows = inputs[0].numel() // layer.in_features
-        work[PARTS[name]] += 2 * rows * layer.in_features * layer.out_features
-
-    def attention(query: Tensor, key: Tensor, value: Tensor, **options: object) -> Tensor:
-        mask, (q_len, kv_len) = options.get("attn_mask"), (query.shape[2], key.shape[2])
-        if mask is None:
-            mask = torch.ones(q_len, kv_len, dtype=torch.bool)
-            mask = mask.tril() if options.get("is_causal") else mask
-        pairs = int(mask.expand(len(query), query.shape[1], q_len, kv_len).sum())
-        work["attention_scores"] += 2 * pairs * key.shape[-1]
-        work["attention_values"] += 2 * pairs * value.shape[-1]
-        return real_attention(query, key, value, **options)
-
-    hooks = [
-        module.register_forward_pre_hook(partial(on_linear, path.rsplit(".", 1)[-1]))
-        for path, module in model.named_modules()
-        if isinstance(module, nn.Linear)
-    ]
-    with monkeypatch.context() as patch:
-        patch.setattr(F, "scaled_dot_product_attention", attention)
-        yield work
-    for hook in hooks:
-        hook.remove()
-
-
 def torch_flops(run: object) -> int:
     """The framework's own count, with the attention kernel made of plain products."""
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -93,32 +43,30 @@ def torch_flops(run: object) -> int:
 @pytest.mark.parametrize(("prompt", "new"), [(1, 1), (6, 10), (17, 3)])
 @pytest.mark.parametrize("cache", ["none", "growing", "preallocated"])
 def test_an_instrumented_run_does_the_work_of_the_closed_form(
-    monkeypatch: pytest.MonkeyPatch, cache: str, prompt: int, new: int, num_kv_heads: int
+    cache: str, prompt: int, new: int, num_kv_heads: int
 ) -> None:
     model = tiny_llama(num_kv_heads)
     formula = flops_uncached if cache == "none" else flops_cached
-    with counted(model, monkeypatch) as work:
+    with count_run(model) as count:
         list(generate(model, list(range(prompt)), max_new_tokens=new, cache=cache))
-    assert FlopCount(**work) == formula(model.config.to_shape(), prompt, new)
+    assert count.flops == formula(model.config.to_shape(), prompt, new)
 
 
-def test_a_prompt_in_chunks_does_the_same_work_but_for_the_head(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_prompt_in_chunks_does_the_same_work_but_for_the_head() -> None:
     model = tiny_llama()
-    with counted(model, monkeypatch) as work:
+    with count_run(model) as count:
         prefill(model, list(range(24)), make_cache("growing", num_layers=3), chunk_size=5)
     expected = prefill_flops(model.config.to_shape(), 24, chunk_size=5, head_positions=5)
-    assert FlopCount(**work) == expected
+    assert count.flops == expected
 
 
-def test_tied_embeddings_do_the_same_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tied_embeddings_do_the_same_work() -> None:
     found = []
     for tied in (False, True):
         model = tiny_llama(tied=tied)
-        with counted(model, monkeypatch) as work:
+        with count_run(model) as count:
             list(generate(model, [1, 2, 3], max_new_tokens=4))
-        found.append(dict(work))
+        found.append(count.flops)
     assert found[0] == found[1]
 
 
