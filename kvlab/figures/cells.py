@@ -60,18 +60,6 @@ def cell(
     )
 
 
-def signed(value: float, digits: int = 2) -> str:
-    """Return a number for a small cell, with a true minus sign and no negative zero.
-
-    >>> signed(-0.5), signed(-0.001)
-    ('\u22120.50', '0.00')
-    """
-    shown = f"{value:.{digits}f}"
-    if float(shown) == 0:
-        shown = shown.lstrip("-")
-    return shown.replace("-", "\u2212")
-
-
 def token_cells(
     x: float, y: float, tokens: Sequence[str], *, current: int | None, pitch: float = PITCH
 ) -> str:
