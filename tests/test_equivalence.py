@@ -17,6 +17,8 @@ from torch import Tensor
 
 from kvlab.arithmetic.memory import kv_bytes
 from kvlab.cache import cache_nbytes, call_model, make_cache, transformers_cache
+from kvlab.cache.hf_caches import cache_for
+from kvlab.cache.windowed import windowed_cache
 from kvlab.model.config import LlamaConfig
 from kvlab.model.llama import Llama
 
@@ -42,6 +44,8 @@ ROPES: dict[str, dict[str, Any]] = {
 }
 OUR_CACHES = ("growing", "preallocated")
 CACHES = (*OUR_CACHES, "dynamic", "static")  # those that store every token exactly
+EVICTING = ("window", "sinks", "keynorm", "keydiff", "random")  # exact with room for every token
+OBSERVING = ("h2o", "expected")  # the same, in our Llama alone
 
 
 class Shape(NamedTuple):
@@ -79,9 +83,32 @@ def hf_config(shape: Shape) -> dict[str, Any]:
     }
 
 
+WINDOWS = {
+    "model_type": "ministral",
+    "sliding_window": 4,
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+}
+
+
+@memoised
+def our_windowed_llama() -> Llama:
+    config = LlamaConfig.from_hf(hf_config(Shape("GQA", "default", num_layers=3)) | WINDOWS)
+    return Llama(config).init_weights(7, std=0.3).to(DEVICE).eval()
+
+
+@memoised
+def hf_windowed_llama() -> transformers.MinistralForCausalLM:
+    config = hf_config(Shape("GQA", "default", num_layers=3)) | WINDOWS
+    model = transformers.MinistralForCausalLM(transformers.MinistralConfig(**config))
+    model.load_state_dict(our_windowed_llama().state_dict())
+    return model.to(DEVICE).eval()
+
+
 def new_cache(name: str, num_layers: int, capacity: int) -> Any:
     if name in OUR_CACHES:
         return make_cache(name, num_layers=num_layers, capacity=capacity)
+    if name in (*EVICTING, *OBSERVING):
+        return make_cache(name, num_layers=num_layers, budget=capacity)
     return transformers_cache(name, num_layers=num_layers, capacity=capacity)
 
 
@@ -118,8 +145,13 @@ def random_ids(rng: random.Random, batch: int, length: int) -> Tensor:
 
 
 @pytest.mark.parametrize("chunks", [[9], [1] * 9, [4, 1, 3, 1], [1, 8]], ids=str)
-@pytest.mark.parametrize("model_of", [our_llama, hf_llama])
-@pytest.mark.parametrize("name", CACHES)
+@pytest.mark.parametrize(
+    ("name", "model_of"),
+    [
+        *product((*CACHES, *EVICTING), (our_llama, hf_llama)),
+        *product(OBSERVING, (our_llama,)),
+    ],
+)
 def test_a_cached_run_gives_the_logits_of_the_uncached_run(
     name: str, model_of: Any, chunks: list[int]
 ) -> None:
@@ -130,6 +162,25 @@ def test_a_cached_run_gives_the_logits_of_the_uncached_run(
     cached = in_chunks(model_of(shape), ids, chunks, cache)
     torch.testing.assert_close(cached, uncached, rtol=0, atol=TOLERANCE)
     assert cache_nbytes(cache) == formula_bytes(shape, batch=2, seq_len=9)
+
+
+@pytest.mark.parametrize("chunks", [[9], [1] * 9, [4, 1, 3, 1], [1, 8]], ids=str)
+@pytest.mark.parametrize("model_of", [our_windowed_llama, hf_windowed_llama])
+@pytest.mark.parametrize("name", [*OUR_CACHES, "dynamic", "windowed"])
+def test_a_windowed_model_gives_the_same_whether_or_not_its_cache_drops_what_it_cannot_see(
+    name: str, model_of: Any, chunks: list[int]
+) -> None:
+    ids = random_ids(random.Random(5), batch=2, length=9)
+    uncached = forward(hf_windowed_llama(), ids, None)
+    cache = {
+        "dynamic": lambda: cache_for(hf_windowed_llama().config),
+        "windowed": lambda: windowed_cache(our_windowed_llama().config.layer_windows),
+    }.get(name, lambda: new_cache(name, 3, 12))()
+    cached = in_chunks(model_of(), ids, chunks, cache)
+    torch.testing.assert_close(cached, uncached, rtol=0, atol=TOLERANCE)
+    kept = (3, 9, 3) if name in ("dynamic", "windowed") else (9, 9, 9)
+    layer = Shape("GQA", "default", num_layers=1)
+    assert cache_nbytes(cache) == sum(formula_bytes(layer, 2, tokens) for tokens in kept)
 
 
 class Case(NamedTuple):

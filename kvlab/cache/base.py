@@ -26,6 +26,10 @@ class KVLayer(LayerAdapter):
     """
 
     wants_weights = False  # True where `observe` decides what to keep
+    wants_queries = False  # True where `observe_queries` does
+    picks_tokens = False  # True where a padded batch would go wrong
+    own_mask_reason = ""  # why one mask for all layers, as transformers makes it, will not do
+    repositions = False  # True where keys are turned to other places than their own
     capacity: int | None = None  # most tokens the layer can hold; None: no limit
 
     def __init__(self) -> None:
@@ -62,6 +66,9 @@ class KVLayer(LayerAdapter):
     def observe(self, attention_weights: Tensor) -> None:
         """See the attention weights, (batch, num_heads, q_len, kv_len); does nothing here."""
 
+    def observe_queries(self, query_states: Tensor) -> None:
+        """See the queries, (batch, num_heads, q_len, head_dim); does nothing here."""
+
     # -- what is the same for all ---------------------------------------------------------
 
     def update(
@@ -95,6 +102,13 @@ class KVLayer(LayerAdapter):
         """Return (keys that `update` will return, absolute position of the first of them)."""
         kept = self.num_kept()
         return kept + query_length, self.cumulative_length - kept
+
+    def get_next_position(self) -> int:
+        """Return the place at which RoPE turns the next token: here, the tokens seen."""
+        return self.cumulative_length
+
+    def get_key_slots(self, query_length: int, *, windowed: bool) -> Tensor | None:
+        """Return which tokens `update` will return, where a mask must know; see `PlacingCache`."""
 
     @property
     def nbytes(self) -> int:

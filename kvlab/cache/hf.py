@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LAYER_METHODS = frozenset(
     ["lazy_initialization", "update", "get_mask_sizes", "get_seq_length", "get_max_length"]
 )
+PADDING_RULE = "a padded batch cannot use a cache that picks which tokens it keeps"
 
 
 def layer_protocol_difference() -> str:
@@ -111,10 +112,16 @@ def call_model(
 ) -> tuple[Tensor, Cache | None]:
     """Run one forward pass of a transformers model; return (logits, cache).
 
-    `input_ids` is (batch, q_len), the logits are (batch, q_len, vocab_size).
-    Without a cache nothing is remembered.
+    `input_ids` is (batch, q_len), the logits are (batch, q_len, vocab_size). Without a cache
+    nothing is remembered. A cache that re-rotates its keys gets its `position_ids` here.
     """
+    _refuse_padding(cache, options.get("attention_mask"))
     keyword = cache_keyword(model)
+    if hasattr(cache, "get_next_position") and "position_ids" not in options:
+        start = cache.get_next_position()
+        if start != cache.get_seq_length():
+            places = torch.arange(start, start + input_ids.shape[1], device=input_ids.device)
+            options["position_ids"] = places[None]
     options |= {keyword: cache, "use_cache": cache is not None}
     return model(input_ids, **options).logits, cache
 
@@ -133,6 +140,7 @@ def generate_with(
     Shape (batch, prompt + new). Greedy unless `options` say otherwise: `do_sample=True`,
     `num_beams=3`, `attention_mask=...`. `seed` fixes the sampling and is forgotten afterwards.
     """
+    _refuse_padding(cache, options.get("attention_mask"))
     settings: dict[str, object] = {"do_sample": False, "pad_token_id": 0, "use_cache": False}
     settings["attention_mask"] = torch.ones_like(input_ids)
     if cache is not None:
@@ -141,3 +149,10 @@ def generate_with(
         if seed is not None:
             torch.manual_seed(seed)
         return model.generate(input_ids, max_new_tokens=max_new_tokens, **settings | options)
+
+
+def _refuse_padding(cache: Cache | None, attention_mask: object) -> None:
+    """Refuse what transformers runs without a word: it takes kept tokens for neighbours."""
+    padded = isinstance(attention_mask, Tensor) and attention_mask.ndim == 2
+    if padded and getattr(cache, "picks_tokens", False) and not bool(attention_mask.all()):
+        raise Unsupported(f"attention_mask: {PADDING_RULE}")

@@ -6,14 +6,15 @@ model runs with a silent default. No torch in this file.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 from kvlab.arithmetic.checks import whole_number
 from kvlab.arithmetic.shapes import ModelShape
-from kvlab.errors import InvalidArgument
+from kvlab.errors import InvalidArgument, Unsupported
 from kvlab.model.rope_config import RopeConfig, check_positive
+from kvlab.model.window_config import WINDOWED_TYPES, check_windows, read_windows, windows_of
 
 _SIZES = {  # ours -> Hugging Face's; each must be in the file, for a guess would be a wrong model
     "num_layers": "num_hidden_layers",
@@ -30,7 +31,9 @@ _MOST_NUMBERS = 2**40  # in one matrix: 4 TiB in float32; beyond it sizes overfl
 class LlamaConfig:
     """The sizes of a Llama, in kvlab's names (`num_layers` is HF's `num_hidden_layers`).
 
-    Raises `InvalidArgument` naming the field when the sizes do not fit together.
+    `sliding_window` is W tokens, the query's own included: query t sees keys t - W + 1 to t. It
+    holds for the layers that `layer_types` calls "sliding_attention" (None: for all). Raises
+    `InvalidArgument` naming the field when the sizes do not fit together.
 
     >>> config = LlamaConfig(num_layers=2, num_heads=4, num_kv_heads=2, head_dim=8, hidden_size=32,
     ...                      intermediate_size=64, vocab_size=100, max_seq_len=128)
@@ -51,6 +54,8 @@ class LlamaConfig:
     tied_embeddings: bool = False
     attention_bias: bool = False
     mlp_bias: bool = False
+    sliding_window: int | None = None
+    layer_types: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in (*_SIZES, "num_kv_heads", "head_dim"):
@@ -67,6 +72,23 @@ class LlamaConfig:
         if widest * self.hidden_size > _MOST_NUMBERS:
             rule = f"times hidden_size={self.hidden_size} is more than {_MOST_NUMBERS:,} numbers"
             raise InvalidArgument("widest matrix", widest, rule)
+        types = check_windows(self.sliding_window, self.layer_types, self.num_layers)
+        object.__setattr__(self, "layer_types", types)  # a list of the file becomes a tuple
+
+    @property
+    def layer_windows(self) -> tuple[int | None, ...]:
+        """The window of each layer in tokens, the query's own included; None sees everything."""
+        return windows_of(self.sliding_window, self.layer_types, self.num_layers)
+
+    @property
+    def hf_model_type(self) -> str:
+        """The `model_type` under which transformers runs this model, windows included."""
+        return "ministral" if any(self.layer_windows) else "llama"
+
+    def first_layers(self, num_layers: int) -> Self:
+        """Return the config of a model that has only the first `num_layers` layers."""
+        types = self.layer_types and self.layer_types[:num_layers]
+        return replace(self, num_layers=num_layers, layer_types=types)
 
     @property
     def queries_per_kv_head(self) -> int:
@@ -74,7 +96,9 @@ class LlamaConfig:
         return self.num_heads // self.num_kv_heads
 
     def to_shape(self, name: str = "model") -> ModelShape:
-        """Return the sizes that the formulas of `kvlab.arithmetic` need."""
+        """Return the sizes that the formulas of `kvlab.arithmetic` need; they know no windows."""
+        if any(self.layer_windows):
+            raise Unsupported(f"sliding_window={self.sliding_window}: a ModelShape has no windows")
         names = [f.name for f in fields(ModelShape) if f.name != "name"]
         return ModelShape(name=name, **{key: getattr(self, key) for key in names})
 
@@ -97,7 +121,7 @@ class LlamaConfig:
 
     @classmethod
     def from_hf(cls, config: Mapping[str, Any]) -> Self:
-        """Read the parsed `config.json` of a Llama, or of a Mistral that has no window.
+        """Read the parsed `config.json` of a Llama, or of a Mistral or Ministral with its windows.
 
         `head_dim` missing or null means `hidden_size // num_attention_heads`, and
         `num_key_value_heads` missing or null means one KV head for each query head.
@@ -120,18 +144,16 @@ class LlamaConfig:
             tied_embeddings=_read_flag(config, "tie_word_embeddings"),
             attention_bias=_read_flag(config, "attention_bias"),
             mlp_bias=_read_flag(config, "mlp_bias"),
+            **read_windows(config),
         )
 
 
 def _check_architecture(config: Mapping[str, Any]) -> None:
     kind = config.get("model_type")
-    if kind == "mistral":  # a Llama if it has no window; a missing key would mean 4,096 there
-        if config.get("sliding_window", 4096) is not None:
-            rule = "a Mistral is read as a Llama only when its config says null"
-            raise InvalidArgument("sliding_window", config.get("sliding_window", "missing"), rule)
+    if kind in WINDOWED_TYPES:  # their classes fill in 8 KV heads where a Llama has its own rule
         _read_size(config, "num_key_value_heads")
     elif kind != "llama":
-        raise InvalidArgument("model_type", kind, "must be 'llama', or 'mistral' without a window")
+        raise InvalidArgument("model_type", kind, "must be 'llama', 'mistral' or 'ministral'")
     if config.get("hidden_act", "silu") != "silu":
         raise InvalidArgument("hidden_act", config["hidden_act"], "must be 'silu'")
     if given := config.get("quantization_config"):

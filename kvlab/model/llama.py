@@ -1,7 +1,7 @@
 """A Llama that can be read in one sitting, with Hugging Face's parameter names.
 
-RMSNorm, rotary positions, grouped-query attention, SwiGLU, tied or untied head. It knows a cache
-only by `update`, `get_seq_length`, `get_mask_sizes` and, where the cache wants them, `observe`.
+RMSNorm, rotary positions, grouped-query attention, SwiGLU, tied or untied head, sliding windows.
+Of a cache it knows the calls in `cache/protocol.py` alone; three of them are needed.
 Left out: dropout, tensor parallelism, quantised weights. Loading is in `load.py`.
 """
 
@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kvlab.model.config import LlamaConfig
-from kvlab.model.masks import attend_with_weights, check_inputs, row_positions, visible_keys
+from kvlab.model.masks import attend_with_weights, check_inputs, layer_masks, row_positions
 from kvlab.model.rope import Rope, rotate
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class Attention(nn.Module):
         value = self.v_proj(hidden).view(split).transpose(1, 2)  # (batch, num_kv_heads, q_len, ...)
         if cache is not None:
             key, value = cache.update(key, value, self.layer_idx)  # now (..., kv_len, head_dim)
+        if getattr(cache, "wants_queries", False):
+            cache.observe_queries(query, self.layer_idx)
         if getattr(cache, "wants_weights", False) and callable(getattr(cache, "observe", None)):
             mixed, weights = attend_with_weights(query, key, value, mask)
             cache.observe(weights, self.layer_idx)
@@ -148,25 +150,19 @@ class Llama(nn.Module):
         (batch, q_len), only to overrule that. Raises InvalidArgument before the cache is touched.
         """
         past = 0 if cache is None else int(cache.get_seq_length())
-        check_inputs(self.config, input_ids, past, attention_mask, position_ids)
+        start = cache.get_next_position() if hasattr(cache, "get_next_position") else past
+        check_inputs(self.config, input_ids, past, attention_mask, position_ids, start)
         if attention_mask is not None and bool(attention_mask.all()):
             attention_mask = None
+        masks = layer_masks(self.config, input_ids, past, attention_mask, cache)
         if position_ids is None:
-            position_ids = row_positions(input_ids, past, attention_mask)
+            position_ids = row_positions(input_ids, start, attention_mask)
         hidden = self.model.embed_tokens(input_ids)
         turn = self.rope.cos_sin(position_ids, hidden.dtype)
-        sizes = self._mask_sizes(input_ids.shape[1], cache)  # layers may keep different numbers
-        masks = {size: visible_keys(input_ids, past, *size, attention_mask) for size in sizes}
-        for block, size in zip(self.model.layers, sizes, strict=True):
-            hidden = block(hidden, turn, masks[size], cache)
+        for block, mask in zip(self.model.layers, masks, strict=True):
+            hidden = block(hidden, turn, mask, cache)
         hidden = hidden[:, -1:] if last_token_only else hidden
         return self.lm_head(self.model.norm(hidden))
-
-    def _mask_sizes(self, q_len: int, cache: KVCacheProtocol | None) -> list[tuple[int, int]]:
-        """Return (kv_len, kv_offset) of every layer, asked before any layer is written."""
-        if cache is None:
-            return [(q_len, 0)] * self.config.num_layers
-        return [tuple(cache.get_mask_sizes(q_len, i)) for i in range(self.config.num_layers)]
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Load Hugging Face's names; a tied model needs no `lm_head.weight` in the file."""

@@ -4,11 +4,18 @@ A key's slot and its position are two things: the slot is its place in the seque
 included, and decides who sees whom; the position counts a row's own tokens, and turns RoPE.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from kvlab.errors import InvalidArgument, Unsupported
 from kvlab.model.config import LlamaConfig
+
+if TYPE_CHECKING:
+    from kvlab.cache.protocol import KVCacheProtocol
 
 
 def row_positions(input_ids: Tensor, past: int, attention_mask: Tensor | None) -> Tensor:
@@ -25,31 +32,88 @@ def row_positions(input_ids: Tensor, past: int, attention_mask: Tensor | None) -
     return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, past:]
 
 
+def layer_masks(
+    config: LlamaConfig,
+    input_ids: Tensor,
+    past: int,
+    attention_mask: Tensor | None,
+    cache: KVCacheProtocol | None,
+) -> list[Tensor | None]:
+    """Return one mask per layer, asked before any layer is written; equal ones are one tensor.
+
+    Layers may have windows, keep different numbers of tokens, or other tokens in every KV head.
+    Raises `Unsupported` for padding in a cache that picks the tokens it keeps.
+    """
+    if attention_mask is not None and getattr(cache, "picks_tokens", False):
+        raise Unsupported(f"attention_mask: {PADDING_RULE}")
+    q_len, made = input_ids.shape[1], {}
+    masks: list[Tensor | None] = []
+    for layer_idx, window in enumerate(config.layer_windows):
+        size = (q_len, 0) if cache is None else tuple(cache.get_mask_sizes(q_len, layer_idx))
+        slots = None
+        if hasattr(cache, "get_key_slots"):
+            slots = cache.get_key_slots(q_len, layer_idx, windowed=window is not None)
+        if slots is not None:
+            visible = visible_slots(slots.to(input_ids.device), past, q_len, window)
+            queries = config.queries_per_kv_head if visible.shape[1] > 1 else 1
+            masks.append(visible.repeat_interleave(queries, dim=1))
+            continue
+        if (size, window) not in made:
+            made[size, window] = visible_keys(input_ids, past, *size, attention_mask, window)
+        masks.append(made[size, window])
+    return masks
+
+
+PADDING_RULE = "a padded batch cannot use a cache that picks which tokens it keeps"
+
+
 def visible_keys(
-    input_ids: Tensor, past: int, kv_len: int, kv_offset: int, attention_mask: Tensor | None
+    input_ids: Tensor,
+    past: int,
+    kv_len: int,
+    kv_offset: int,
+    attention_mask: Tensor | None,
+    window: int | None = None,
 ) -> Tensor | None:
     """Return True where a query may look, (batch or 1, 1, q_len, kv_len), or None: plain causal.
 
-    Key 0 stands in slot `kv_offset`. A token always sees itself, so no row is empty, not even a
-    padding row: an empty row is 0 in one kernel and NaN in another.
+    Key 0 stands in slot `kv_offset`. A query sees the last `window` slots, its own included; None
+    sees all. A token always sees itself, so no row is empty, not even a padding row: an empty row
+    is 0 in one kernel and NaN in another.
 
     >>> visible_keys(torch.zeros(1, 1), 4, 8, 0, None).int().tolist()  # new=1, past=4, 8 slots
     [[[[1, 1, 1, 1, 1, 0, 0, 0]]]]
     """
     q_len, device = input_ids.shape[1], input_ids.device
     no_empty_slot = kv_offset + kv_len == past + q_len
-    if attention_mask is None and no_empty_slot and (q_len == 1 or q_len == kv_len):
+    all_in_reach = window is None or past + q_len - kv_offset <= window
+    plain = attention_mask is None and no_empty_slot and all_in_reach
+    if plain and (q_len == 1 or q_len == kv_len):
         return None
-    query_slot = torch.arange(past, past + q_len, device=device)[:, None]
     key_slot = torch.arange(kv_offset, kv_offset + kv_len, device=device)
-    visible = (key_slot <= query_slot)[None, None]
+    visible = visible_slots(key_slot[None, None], past, q_len, window)
     if attention_mask is None:
         return visible
-    if kv_offset:
+    if kv_offset and window is None:  # which tokens were dropped? A window drops the oldest alone
         raise Unsupported("a padded batch cannot use a cache that has dropped tokens")
     is_token = attention_mask.new_zeros((len(attention_mask), kv_len), dtype=torch.bool)
-    is_token[:, : past + q_len] = attention_mask.bool()
+    is_token[:, : past + q_len - kv_offset] = attention_mask[:, kv_offset:].bool()
+    query_slot = torch.arange(past, past + q_len, device=device)[:, None]
     return visible & is_token[:, None, None] | (key_slot == query_slot)
+
+
+def visible_slots(key_slot: Tensor, past: int, q_len: int, window: int | None) -> Tensor:
+    """Return True where query i, in slot past + i, may look: (batch, heads, q_len, kv_len).
+
+    `key_slot` is (batch, heads, kv_len); a slot below 0 holds no token.
+
+    >>> visible_slots(torch.tensor([[[0, -1, 5, 6]]]), past=6, q_len=1, window=None).tolist()
+    [[[[True, False, True, True]]]]
+    """
+    key_slot = key_slot[:, :, None]
+    query_slot = torch.arange(past, past + q_len, device=key_slot.device)[:, None]
+    visible = (key_slot >= 0) & (key_slot <= query_slot)
+    return visible if window is None else visible & (key_slot > query_slot - window)
 
 
 def attend_with_weights(
@@ -81,6 +145,7 @@ def check_inputs(
     past: int,
     attention_mask: Tensor | None,
     position_ids: Tensor | None,
+    next_position: int,
 ) -> None:
     """Raise `InvalidArgument` naming the first input that the model cannot take."""
     shape = tuple(input_ids.shape)
@@ -94,7 +159,7 @@ def check_inputs(
         raise InvalidArgument("input_ids", low if low < 0 else high, rule)
     _check_shape("attention_mask", attention_mask, (shape[0], past + shape[1]))
     _check_shape("position_ids", position_ids, shape)
-    last = past + shape[1] - 1 if position_ids is None else int(position_ids.max())
+    last = next_position + shape[1] - 1 if position_ids is None else int(position_ids.max())
     if last >= config.max_seq_len:
         rule = f"the model has {config.max_seq_len} positions"
         raise InvalidArgument("number of tokens", last + 1, rule)

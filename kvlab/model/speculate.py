@@ -6,7 +6,7 @@ Left out: sampling (it needs a rejection rule that keeps the distribution), tree
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
@@ -89,7 +89,7 @@ def first_layers(model: Llama, num_layers: int) -> Llama:
         rule = f"must be at most {model.config.num_layers}, the layers of the model"
         raise InvalidArgument("num_layers", num_layers, rule)
     with torch.device("meta"):
-        draft = Llama(replace(model.config, num_layers=wanted))
+        draft = Llama(model.config.first_layers(wanted))
     state = model.state_dict()
     draft.load_state_dict({name: state[name] for name in draft.state_dict()}, assign=True)
     return draft.eval().requires_grad_(False)

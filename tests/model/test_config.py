@@ -25,6 +25,11 @@ SMOLLM2 = {
     "rope_theta": 100000,
     "tie_word_embeddings": True,
 }
+WINDOWED = {
+    "model_type": "ministral",
+    "sliding_window": 4096,
+    "layer_types": ["sliding_attention", "full_attention", "full_attention"] * 10,
+}
 YARN = {"type": "yarn", "factor": 2.0}
 NEEDED = (
     "num_hidden_layers",
@@ -100,8 +105,15 @@ def test_a_missing_size_is_named_and_nothing_is_guessed(key: str) -> None:
         ({"hidden_act": "gelu"}, "hidden_act='gelu'"),
         ({"model_type": "gpt2"}, "model_type='gpt2'"),
         ({"model_type": None}, "model_type=None"),
-        ({"model_type": "mistral", "sliding_window": 4096}, "sliding_window=4096"),
         ({"model_type": "mistral"}, "sliding_window='missing'"),
+        ({"model_type": "ministral", "sliding_window": 0}, "sliding_window=0"),
+        (WINDOWED | {"model_type": "llama"}, "layer_types=['sliding_attention'"),
+        (WINDOWED | {"model_type": "mistral"}, "layer_types=['sliding_attention'"),
+        (WINDOWED | {"sliding_window": None}, "sliding_window=None"),
+        (WINDOWED | {"num_hidden_layers": 2}, "layer_types='30 names'"),
+        (WINDOWED | {"layer_types": ["chunked_attention"] * 30}, "layer_types=['chunked"),
+        (WINDOWED | {"layer_types": "full_attention"}, "layer_types='full_attention'"),
+        (WINDOWED | {"layer_types": 5}, "layer_types=5"),
         ({"quantization_config": {"quant_method": "awq"}}, "quant_method='awq'"),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor=0.5"),
         ({"rope_scaling": {"type": "linear"}}, "rope factor=None"),
@@ -142,6 +154,23 @@ def test_a_mistral_without_a_window_is_a_llama() -> None:
     del mistral["num_key_value_heads"]  # a Mistral would fill in 8 here, a Llama its query heads
     with pytest.raises(InvalidArgument, match="num_key_value_heads"):
         LlamaConfig.from_hf(mistral)
+
+
+def test_windows_are_read_as_transformers_runs_them() -> None:
+    config = LlamaConfig.from_hf({**SMOLLM2, **WINDOWED})
+    assert config.layer_windows == (4096, None, None) * 10
+    assert config.first_layers(2).layer_windows == (4096, None)
+    mistral = LlamaConfig.from_hf({**SMOLLM2, "model_type": "mistral", "sliding_window": 64})
+    assert mistral.layer_windows == (64,) * 30
+    assert mistral.first_layers(2).layer_windows == (64, 64)
+    llama = LlamaConfig.from_hf({**SMOLLM2, "sliding_window": 64})  # transformers' Llama: no window
+    assert llama == LlamaConfig.from_hf(SMOLLM2)
+    assert [c.hf_model_type for c in (config, mistral, llama)] == ["ministral"] * 2 + ["llama"]
+
+
+def test_a_windowed_model_has_no_shape_of_full_layers() -> None:
+    with pytest.raises(Unsupported, match="sliding_window=4096"):
+        LlamaConfig.from_hf({**SMOLLM2, **WINDOWED}).to_shape()
 
 
 def test_a_config_is_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
