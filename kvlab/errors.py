@@ -25,6 +25,19 @@ class CacheFull(KvlabError):
     """A cache of fixed size has no room for the tokens offered; it is left unchanged."""
 
 
+class OutOfBlocks(CacheFull):
+    """A paged cache has too few free blocks for a request; nothing was changed.
+
+    >>> raise OutOfBlocks("chat-7", needed=5, available=3)
+    Traceback (most recent call last):
+    kvlab.errors.OutOfBlocks: seq_id='chat-7': needs 5 blocks, has 3
+    """
+
+    def __init__(self, seq_id: object, *, needed: int, available: int) -> None:
+        self.seq_id, self.needed, self.available = seq_id, needed, available
+        super().__init__(f"seq_id={shorten(seq_id)}: needs {needed} blocks, has {available}")
+
+
 class CacheInUse(KvlabError):
     """A cache that already holds tokens was offered for a new prompt."""
 
