@@ -23,7 +23,11 @@ COMMANDS = {
     "size": "kvlab.cli_size:size",
     "explain-log": "kvlab.cli_explain_log:explain_log_command",
     "plan": "kvlab.cli_plan:plan",
+    "quality": "kvlab.cli_quality:quality",
+    "simulate": "kvlab.cli_simulate:simulate",
+    "serve-demo": "kvlab.cli_serve_demo:serve_demo",
     "train-tiny": "kvlab.cli_train:train_tiny",
+    "uptrain": "kvlab.cli_uptrain:uptrain",
 }
 """Command -> "module:function" (or a typer app). Such a module imports no torch at its top."""
 

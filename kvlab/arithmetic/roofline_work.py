@@ -76,12 +76,12 @@ def _work(
         flops += batch * attention_flops(deployment, stores, *span)
         if stage == deployment.pp - 1:
             flops += 2 * batch * weights.head_parameters
-        read = _weights_read(deployment, stage, tokens)
+        read = weights_read(deployment, stage, tokens)
         works.append(StageWork(-(-flops // tp), read, cache[stage].request_bytes))
     return tuple(works)
 
 
-def _weights_read(deployment: Deployment, stage: int, tokens: int) -> int:
+def weights_read(deployment: Deployment, stage: int, tokens: int) -> int:
     """Return the weights that a pass reads: all, but only the routed experts that are chosen."""
     held, experts = deployment.weight_bytes[stage], deployment.weights.experts
     if experts is None:
