@@ -50,6 +50,14 @@ Under these: `plan_inputs`, `plan_deployment`, `plan_weights` (`plan_dense`, `pl
 explains what differs: `logs.report.explain_log(text, *, model=None, config=None) -> LogReport`,
 `logs.rows.load_engine_rows()`, `logs.naive.NAIVE`. Its own map is in `logs/__init__.py`.
 
+**Smaller caches.** `quantized_bytes` (quantized_bytes, compression, bits_per_element; options in
+`quantized_options`, formats in `quantized_formats`, the 256 values of FP8 in `float8_values`),
+`latent_work` (LatentShape, latent_work, absorbing_pays_up_to), `cache_cuts` (cache_cut,
+fewer_parameters_than_mha), `head_sharing` (who shares KV heads), `tier_times` (PCIe and NVMe
+against prefilling again).
+
+**Prices.** `prices` (load_prices, find_price -> CachePrice): cached prompt tokens, dated.
+
 **Facts.** `catalogue` (load_models, find_model -> CatalogueRow, with `parameters`), `gpus`
 (load_gpus, find_gpu -> Gpu).
 
