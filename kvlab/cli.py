@@ -26,6 +26,8 @@ COMMANDS = {
     "quality": "kvlab.cli_quality:quality",
     "simulate": "kvlab.cli_simulate:simulate",
     "serve-demo": "kvlab.cli_serve_demo:serve_demo",
+    "audit": "kvlab.cli_audit:audit",
+    "quiz": "kvlab.cli_quiz:quiz",
     "train-tiny": "kvlab.cli_train:train_tiny",
     "uptrain": "kvlab.cli_uptrain:uptrain",
 }
