@@ -81,6 +81,7 @@ class _Telling:
         self.computed = self.shared = 0
 
     def scenes(self, events: Sequence[Arrival | Departure]) -> Iterator[Scene]:
+        """Yield the empty pool, then the scene after each event."""
         yield self._scene("The pool is empty.", 0, 0, set(), set())
         for event in events:
             yield self._come(event) if isinstance(event, Arrival) else self._go(event)
