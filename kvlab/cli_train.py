@@ -16,6 +16,10 @@ def train_tiny(
     steps: Annotated[int, typer.Option(help="Training steps of 4,096 tokens.")] = 1_200,
     seed: Annotated[int, typer.Option(help="Draws the first weights and the data.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder; tiny-kv<N> if left out.")] = None,
+    recipe: Annotated[str, typer.Option(help="tiny, twins or twins-slow: what is shown.")] = "tiny",
+    sliding_window: Annotated[
+        int | None, typer.Option(help="Tokens seen by layers 0, 2, ...; the others see all.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     threads: Annotated[int, typer.Option(help="CPU threads; part of what fixes the result.")] = 1,
     checkpoint_every: Annotated[
@@ -34,11 +38,23 @@ def train_tiny(
         seed=seed,
         threads=threads,
         device=str(choose_device(device)),
+        recipe=recipe,
+        **_windows(sliding_window),
     )
     folder = out or Path(f"tiny-kv{kv_heads}")
     watch = Progress(steps).show
     result = train(settings, folder, checkpoint_every=checkpoint_every, watch=watch)
     print_result(result, folder)
+
+
+def _windows(sliding_window: int | None) -> dict[str, Any]:
+    """Return the settings of a model of two layers, the first one windowed."""
+    if sliding_window is None:
+        return {}
+    return {
+        "sliding_window": sliding_window,
+        "layer_types": ("sliding_attention", "full_attention"),
+    }
 
 
 class Progress:
@@ -52,11 +68,9 @@ class Progress:
         """Move the bar to the state's step; a run that goes on starts where it stopped."""
         from tqdm import tqdm
 
-        from kvlab.model.train_plan import CURRICULUM
-
         if self.bar is None:
             self.bar = tqdm(total=self.steps, initial=state.step - 1, unit="step")
-        stage = CURRICULUM[state.stage_index]
+        stage = state.settings.plan.stages[state.stage_index]
         last = f"{state.recent[-1]:.3f}" if state.recent else "-"
         text = f"{stage.num_facts} facts in {stage.seq_len:,} tokens, recall {last}"
         self.bar.set_description(text, refresh=False)
@@ -78,6 +92,9 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
         table.add_row(f"{int(length):,}", f"{share:.4f}")
     console = Console()
     console.print(table)
+    if "hard" in result:
+        task = "{num_facts} facts in {seq_len:,} tokens: {recall:.4f}".format(**result["hard"])
+        console.print(task, highlight=False)
     console.print(
         f"{result['parameters']:,} parameters, {result['training_seconds']:,.0f} s of training,"
         f" curriculum stage {result['stages_passed'] + 1} of {result['num_stages']}; in {folder}",

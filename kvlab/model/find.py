@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kvlab._paths import data_dir
-from kvlab.errors import InvalidArgument, ModelUnavailable, UnsafeCheckpoint
+from kvlab.errors import InvalidArgument, UnsafeCheckpoint
+from kvlab.model.bundled import BUNDLED, bundled_folder
 from kvlab.model.checkpoint import PICKLE_RULE, PICKLES
 from kvlab.model.hub import hub_folder, is_hub_id
 from kvlab.model.weights import ensure_smollm2
@@ -16,8 +16,8 @@ def find_folder(name_or_path: str | Path) -> tuple[str, Path]:
     if not isinstance(name_or_path, str | Path):
         raise InvalidArgument("name_or_path", name_or_path, "must be a name or a folder")
     text = str(name_or_path).strip()
-    if isinstance(name_or_path, str) and text.lower() in ("smollm2", "tiny"):
-        return text.lower(), ensure_smollm2() if text.lower() == "smollm2" else _tiny_folder()
+    if isinstance(name_or_path, str) and (name := text.lower()) in ("smollm2", *BUNDLED):
+        return name, ensure_smollm2() if name == "smollm2" else bundled_folder(name)
     path = _existing(text)
     if path is not None:
         return (path.resolve().name, path) if path.is_dir() else _folder_of_file(path)
@@ -33,13 +33,6 @@ def _existing(text: str) -> Path | None:
         return path if text and path.exists() else None
     except (OSError, ValueError, RuntimeError):
         return None
-
-
-def _tiny_folder() -> Path:
-    folder = data_dir() / "tiny"
-    if not (folder / "config.json").is_file():
-        raise ModelUnavailable("the bundled model 'tiny' is not in this installation of kvlab")
-    return folder
 
 
 def _folder_of_file(path: Path) -> tuple[str, Path]:

@@ -14,12 +14,14 @@ from safetensors import SafetensorError
 
 from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument
+from kvlab.model.config import LlamaConfig
 from kvlab.model.llama import Llama
 from kvlab.model.retrieval import recall
 from kvlab.model.retrieval_tokenizer import save_tokenizer
 from kvlab.model.retrieval_words import BOS_ID, PAD_ID
 from kvlab.model.train_loop import Watch, run_steps
-from kvlab.model.train_plan import CURRICULUM, TrainSettings
+from kvlab.model.train_plan import TrainSettings
+from kvlab.model.train_recipes import Recipe
 from kvlab.model.train_state import (
     CHECKPOINT,
     TrainState,
@@ -29,7 +31,6 @@ from kvlab.model.train_state import (
 )
 
 LOG_FILE = "training_log.json"
-MEASURED_LENGTHS = (512, 1024, 2048, 4096)
 MEASURED_SEQUENCES = 64
 
 
@@ -38,21 +39,24 @@ def train(
     folder: Path,
     *,
     checkpoint_every: int = 25,
-    lengths: tuple[int, ...] = MEASURED_LENGTHS,
+    lengths: tuple[int, ...] | None = None,
     watch: Watch | None = None,
+    first: Llama | None = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train, or go on where a killed run stopped, and return the log's `result`.
 
     Writes config.json, model.safetensors, the tokenizer and training_log.json to `folder`, and
-    removes the checkpoint at the end. Raises `InvalidArgument` for a folder that holds a finished
-    model or a checkpoint of other settings.
+    removes the checkpoint at the end. `lengths` are the recipe's if left out. A new run begins
+    with the weights of `first` where it is given; `notes` are added to the result. Raises
+    `InvalidArgument` for a folder that holds a finished model or a checkpoint of other settings.
     """
     whole_number("checkpoint_every", checkpoint_every)
     try:
-        state = open_run(settings, folder)
+        state = open_run(settings, folder, first)
         run_steps(state, folder, checkpoint_every=checkpoint_every, watch=watch)
         state.save(folder)
-        result = measure(state, lengths)
+        result = measure(state, lengths) | dict(notes or {})
         export(state, folder, result)
         (folder / CHECKPOINT).unlink()
     except (OSError, SafetensorError) as error:
@@ -60,7 +64,7 @@ def train(
     return result
 
 
-def open_run(settings: TrainSettings, folder: Path) -> TrainState:
+def open_run(settings: TrainSettings, folder: Path, first: Llama | None = None) -> TrainState:
     """Return a new run, or the one whose checkpoint lies in `folder`."""
     if folder.exists() and not folder.is_dir():
         raise InvalidArgument("out", str(folder), "is not a folder")
@@ -71,23 +75,32 @@ def open_run(settings: TrainSettings, folder: Path) -> TrainState:
     if (folder / "model.safetensors").exists():
         raise InvalidArgument("out", str(folder), "holds a model already; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    return TrainState.new(settings)
+    return TrainState.new(settings, first)
 
 
-def measure(state: TrainState, lengths: tuple[int, ...] = MEASURED_LENGTHS) -> dict[str, Any]:
-    """Return what the run came to: recall per length on fresh sequences of 32 facts each."""
-    model = state.model.eval()
+def measured_recall(model: Llama, plan: Recipe, lengths: tuple[int, ...]) -> dict[str, Any]:
+    """Return recall per length on fresh sequences of 32 facts, and on the recipe's harder task."""
     found = {
         str(length): round(recall(model, seq_len=length, num_sequences=MEASURED_SEQUENCES), 4)
         for length in lengths
     }
+    if (task := plan.hard) is None:
+        return {"recall": found}
+    sizes = {"seq_len": task.seq_len, "num_facts": task.num_facts}
+    hard = recall(model, **sizes, num_sequences=MEASURED_SEQUENCES // 4)
+    return {"recall": found, "hard": {**sizes, "recall": round(hard, 4)}}
+
+
+def measure(state: TrainState, lengths: tuple[int, ...] | None = None) -> dict[str, Any]:
+    """Return what the run came to: what it recalls, what it cost, how far it got."""
+    plan = state.settings.plan
     return {
-        "recall": found,
+        **measured_recall(state.model.eval(), plan, plan.lengths if lengths is None else lengths),
         "num_facts": 32,
         "num_sequences": MEASURED_SEQUENCES,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in state.model.parameters()),
         "stages_passed": state.stage_index,
-        "num_stages": len(CURRICULUM),
+        "num_stages": len(plan.stages),
         "training_seconds": round(state.seconds, 1),
         "torch": str(torch.__version__),
     }
@@ -105,9 +118,10 @@ def export(state: TrainState, folder: Path, result: Mapping[str, Any]) -> None:
 def hf_config(model: Llama) -> dict[str, Any]:
     """Return the `config.json` of a model of this trainer, in Hugging Face's names."""
     config = model.config
+    kind = config.hf_model_type
     return {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
+        "architectures": [f"{kind.capitalize()}ForCausalLM"],
+        "model_type": kind,
         "vocab_size": config.vocab_size,
         "hidden_size": config.hidden_size,
         "intermediate_size": config.intermediate_size,
@@ -126,7 +140,15 @@ def hf_config(model: Llama) -> dict[str, Any]:
         "eos_token_id": None,
         "pad_token_id": PAD_ID,
         "torch_dtype": "float32",
+        **_hf_windows(config),
     }
+
+
+def _hf_windows(config: LlamaConfig) -> dict[str, Any]:
+    if config.sliding_window is None:
+        return {}
+    kinds = ("full_attention" if w is None else "sliding_attention" for w in config.layer_windows)
+    return {"sliding_window": config.sliding_window, "layer_types": list(kinds)}
 
 
 def _log_text(state: TrainState, result: Mapping[str, Any]) -> str:

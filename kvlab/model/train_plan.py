@@ -1,8 +1,4 @@
-"""What a training run is: its settings, its curriculum and its learning rate. No torch.
-
-The curriculum grows the number of facts first, then the length: a model that starts with many
-facts stays near chance for a long time, since nothing yet tells it which word goes with which.
-"""
+"""What a training run is: its settings, its batches and its learning rate. No torch."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -15,36 +11,7 @@ from kvlab.errors import InvalidArgument
 from kvlab.model.config import LlamaConfig
 from kvlab.model.retrieval_language import Sequences, make_sequences
 from kvlab.model.retrieval_words import VOCAB_SIZE
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One step of the curriculum: sequences of `seq_len` tokens with `num_facts` facts."""
-
-    num_facts: int
-    seq_len: int
-    num_questions: int
-    num_names: int
-
-
-CURRICULUM = (
-    Stage(num_facts=2, seq_len=16, num_questions=1, num_names=4),
-    Stage(num_facts=3, seq_len=20, num_questions=2, num_names=8),
-    Stage(num_facts=4, seq_len=24, num_questions=4, num_names=16),
-    Stage(num_facts=6, seq_len=36, num_questions=6, num_names=32),
-    Stage(num_facts=8, seq_len=48, num_questions=8, num_names=64),
-    Stage(num_facts=12, seq_len=72, num_questions=12, num_names=128),
-    Stage(num_facts=16, seq_len=96, num_questions=16, num_names=128),
-    Stage(num_facts=24, seq_len=160, num_questions=24, num_names=128),
-    Stage(num_facts=32, seq_len=256, num_questions=32, num_names=128),
-    Stage(num_facts=32, seq_len=512, num_questions=32, num_names=128),
-    Stage(num_facts=32, seq_len=1024, num_questions=32, num_names=128),
-    Stage(num_facts=32, seq_len=2048, num_questions=32, num_names=128),
-)
-"""Facts grow first, then length; the names to tell apart grow with the facts."""
-
-FIRST_LONG_STAGE = 8
-"""From this stage on, part of the batches come from the earlier long stages again."""
+from kvlab.model.train_recipes import Recipe, Stage, find_recipe
 
 REVIEW_SHARE = 0.4
 PASS_WINDOW = 5
@@ -57,6 +24,9 @@ class TrainSettings:
 
     Equal to the byte on one machine with one version of torch; elsewhere sums are rounded
     otherwise, and the recall agrees, not the bytes. Raises `InvalidArgument` naming the field.
+    `layer_types` holds "sliding_attention" or "full_attention" for each layer. `pooled_from` is
+    the sha256 of the weights that the run began with, before its KV heads were pooled; empty where
+    the first weights are drawn from the seed.
     """
 
     num_kv_heads: int
@@ -72,8 +42,13 @@ class TrainSettings:
     pass_recall: float = 0.9
     threads: int = 1
     device: str = "cpu"
+    recipe: str = "tiny"
+    sliding_window: int | None = None
+    layer_types: tuple[str, ...] | None = None
+    pooled_from: str = ""
 
     def __post_init__(self) -> None:
+        find_recipe(self.recipe)
         for field in fields(self):
             if field.type is int:
                 least = 0 if field.name == "seed" else 1
@@ -105,7 +80,14 @@ class TrainSettings:
             intermediate_size=self.intermediate_size,
             vocab_size=VOCAB_SIZE,
             max_seq_len=MAX_SEQ_LEN,
+            sliding_window=self.sliding_window,
+            layer_types=self.layer_types,
         )
+
+    @property
+    def plan(self) -> Recipe:
+        """Return the recipe that `recipe` names."""
+        return find_recipe(self.recipe)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON can hold them."""
@@ -114,8 +96,9 @@ class TrainSettings:
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; an unknown or missing name raises `InvalidArgument`."""
+        layers = settings.get("layer_types")  # JSON has lists alone
         try:
-            return cls(**settings)
+            return cls(**{**settings, "layer_types": tuple(layers) if layers else None})
         except TypeError as error:
             raise InvalidArgument("settings", dict(settings), str(error)) from None
 
@@ -133,13 +116,14 @@ def learning_rate_at(step: int, settings: TrainSettings) -> float:
 
 def batch_for(step: int, stage_index: int, settings: TrainSettings) -> tuple[Stage, Sequences]:
     """Return the batch of a step: a function of seed, step and stage alone, so nothing to store."""
-    stage = CURRICULUM[_drawn_stage(step, stage_index, settings.seed)]
+    plan = settings.plan
+    stage = plan.stages[_drawn_stage(step, stage_index, settings.seed, plan.first_long_stage)]
     rows = max(1, settings.batch_tokens // stage.seq_len)
     return stage, make_sequences(rows, **asdict(stage), seed=(settings.seed, step))
 
 
-def _drawn_stage(step: int, stage_index: int, seed: int) -> int:
+def _drawn_stage(step: int, stage_index: int, seed: int, first_long: int) -> int:
     random = np.random.default_rng([seed, step, 1])
-    if stage_index <= FIRST_LONG_STAGE or random.random() >= REVIEW_SHARE:
+    if stage_index <= first_long or random.random() >= REVIEW_SHARE:
         return stage_index
-    return int(random.integers(FIRST_LONG_STAGE, stage_index))
+    return int(random.integers(first_long, stage_index))

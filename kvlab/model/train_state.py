@@ -40,9 +40,9 @@ class TrainState:
     seconds: float = 0.0
 
     @classmethod
-    def new(cls, settings: TrainSettings) -> Self:
-        """Return the state before the first step."""
-        model = new_model(settings).to(settings.device)
+    def new(cls, settings: TrainSettings, first: Llama | None = None) -> Self:
+        """Return the state before the first step; `first` stands in for weights that are drawn."""
+        model = (new_model(settings) if first is None else first).to(settings.device)
         optimizer = torch.optim.AdamW(
             model.parameters(),
             lr=settings.learning_rate,

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kvlab._paths import data_dir, user_dir
+from kvlab._paths import user_dir
 from kvlab.arithmetic.units import format_bytes
 from kvlab.errors import ModelUnavailable
+from kvlab.model.bundled import is_bundled
 from kvlab.model.fetch import (
     GGUF,
     WHEEL,
@@ -60,14 +61,14 @@ def smollm2_dir() -> Path:
 
 
 def is_available(name: str) -> bool:
-    """Say whether `smollm2` or `tiny` can be loaded now, without a network and without a wait.
+    """Say whether `smollm2` or a bundled model loads now, without a network and without a wait.
 
     >>> is_available("no-such-model")
     False
     """
     if name.lower() == "smollm2":
         return is_verified(smollm2_dir(), FOLDER_PINS)
-    return name.lower() == "tiny" and (data_dir() / "tiny" / "config.json").is_file()
+    return is_bundled(name)
 
 
 def ensure_smollm2(

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from tiny_folder import Q_PROJ, WEIGHTS, edit_weights, shard, write_folder
 
 from kvlab.errors import KvlabError, ModelUnavailable, UnsafeCheckpoint
-from kvlab.model import find, hub
+from kvlab.model import bundled, find, hub
 from kvlab.model.load import forget_models, load_model
 
 
@@ -124,7 +124,7 @@ def _refused(name: str, error: type[KvlabError], *words: str) -> None:
 def test_tiny_is_said_to_be_absent_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(find, "data_dir", lambda: tmp_path)
+    monkeypatch.setattr(bundled, "data_dir", lambda: tmp_path)
     _refused("Tiny", ModelUnavailable, "tiny")
 
 

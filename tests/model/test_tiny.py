@@ -3,12 +3,15 @@
 import json
 from dataclasses import replace
 
+import pytest
 import torch
 
 from kvlab._paths import data_dir
 from kvlab.model.load import load_model
 from kvlab.model.retrieval import make_sequences, recall, render
+from kvlab.model.train_loop import train_step
 from kvlab.model.train_plan import TrainSettings
+from kvlab.model.train_state import TrainState
 
 TINY = data_dir() / "tiny"
 
@@ -75,3 +78,14 @@ def test_the_bundled_log_states_the_recall_that_the_readme_states() -> None:
     assert f"{log['result']['parameters']:,} parameters" in readme
     settings = TrainSettings.from_dict(log["settings"])
     assert settings == TrainSettings(2, steps=settings.steps, seed=settings.seed)
+
+
+def test_the_bundled_log_is_still_the_log_of_its_settings() -> None:
+    log = json.loads((TINY / "training_log.json").read_text(encoding="utf-8"))
+    state = TrainState.new(TrainSettings.from_dict(log["settings"]))
+    for _ in range(11):
+        train_step(state)
+    for row, logged in zip(state.log, log["log"][:2], strict=True):
+        assert row.keys() == logged.keys() and row["step"] == logged["step"]
+        for name, value in logged.items():
+            assert row[name] == pytest.approx(value, rel=0.01, abs=0.01)

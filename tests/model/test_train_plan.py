@@ -1,18 +1,15 @@
 """What a training run is: settings refused by name, the curriculum, the batches, the rate."""
 
+import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from kvlab.errors import InvalidArgument
 from kvlab.model.retrieval_language import min_seq_len
-from kvlab.model.train_plan import (
-    CURRICULUM,
-    FIRST_LONG_STAGE,
-    TrainSettings,
-    batch_for,
-    learning_rate_at,
-)
+from kvlab.model.train_plan import TrainSettings, batch_for, learning_rate_at
+from kvlab.model.train_recipes import CURRICULUM, FIRST_LONG_STAGE, HARD, RECIPES
 
 
 @pytest.mark.parametrize(
@@ -29,6 +26,9 @@ from kvlab.model.train_plan import (
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"pass_recall": 1.5}, "pass_recall"),
+        ({"recipe": "soup"}, "recipe"),
+        ({"layer_types": ("sliding_attention", "full_attention")}, "sliding_window"),
+        ({"sliding_window": 8, "layer_types": ("full_attention",)}, "layer_types"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_by_name(change: dict, named: str) -> None:
@@ -42,13 +42,37 @@ def test_settings_with_an_unknown_name_are_refused() -> None:
         TrainSettings.from_dict({"num_kv_heads": 2, "colour": "red"})
 
 
-def test_the_curriculum_grows_and_each_stage_can_be_made() -> None:
-    for before, after in pairwise(CURRICULUM):
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_curriculum_grows_and_each_stage_can_be_made(name: str) -> None:
+    stages = RECIPES[name].stages
+    for before, after in pairwise(stages):
         assert after.num_facts >= before.num_facts and after.seq_len > before.seq_len
         assert after.num_names >= before.num_names
-    for stage in CURRICULUM:
+    for stage in (*stages, HARD):
         assert min_seq_len(stage.num_facts, stage.num_questions) <= stage.seq_len
-    assert CURRICULUM[-1].seq_len == 2048 and CURRICULUM[-1].num_facts == 32
+    assert stages[-1].num_facts == 32
+
+
+def test_the_recipe_of_the_bundled_model_is_what_it_was() -> None:
+    stages = [(s.num_facts, s.seq_len, s.num_questions, s.num_names) for s in CURRICULUM]
+    assert RECIPES["tiny"].stages == CURRICULUM and TrainSettings(2).plan == RECIPES["tiny"]
+    assert stages[0] == (2, 16, 1, 4) and stages[-1] == (32, 2048, 32, 128)
+    assert RECIPES["tiny"].probe_every == 0 and RECIPES["tiny"].log_every == 10
+
+
+def test_the_slow_twins_differ_in_the_filler_of_the_first_stage_alone() -> None:
+    fast, slow = RECIPES["twins"], RECIPES["twins-slow"]
+    assert fast.stages[1:] == slow.stages[1:]
+    assert replace(fast.stages[0], seq_len=16) == slow.stages[0]
+    assert fast.stages[0].seq_len == min_seq_len(2, 1)
+    assert replace(fast, stages=()) == replace(slow, stages=())
+
+
+def test_settings_go_through_json_and_come_back() -> None:
+    kinds = ("sliding_attention", "full_attention")
+    settings = TrainSettings(2, recipe="twins", sliding_window=8, layer_types=kinds)
+    assert TrainSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert settings.model_config().layer_windows == (8, None)
 
 
 def test_a_batch_depends_on_seed_and_step_alone_and_holds_the_tokens_asked() -> None:
