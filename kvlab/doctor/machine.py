@@ -94,12 +94,11 @@ def device() -> Iterator[Row]:
 
 def models() -> Iterator[Row]:
     """Yield the models that load now, without a network."""
+    from kvlab.model.bundled import BUNDLED
     from kvlab.model.weights import is_available
 
-    advice = {
-        "smollm2": "run `kvlab fetch smollm2`; the course goes on without it",
-        "tiny": "install kvlab again: it comes with the package",
-    }
+    advice = {"smollm2": "run `kvlab fetch smollm2`; the course goes on without it"}
+    advice |= dict.fromkeys(BUNDLED, "install kvlab again: it comes with the package")
     for name, what_to_do in advice.items():
         here = is_available(name)
         yield Row(
