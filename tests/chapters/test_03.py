@@ -189,7 +189,7 @@ def test_every_exercise_stands_with_its_statement_check_hint_and_solution() -> N
 def test_every_question_finds_its_anchor() -> None:
     anchors = set(re.findall(r'<a id="([^"]+)"></a>', TEXT))
     questions = select_questions(chapter="03")
-    assert len(questions) == 6
+    assert len(questions) >= 6
     assert {question.anchor for question in questions} <= anchors
 
 

@@ -96,8 +96,6 @@ def test_what_the_prose_says_about_bits_and_recall_holds_on_tiny(bench: Bench) -
 
 def test_the_reports_named_in_the_text_are_those_of_the_sources() -> None:
     assert "22 April 2026" in PROSE
-    assert "vLLM 0.25.1 on an L4, Qwen3-4B, batch 1" in PROSE
-    assert "1 % more tokens a second at 2k and 21 % at 32k" in PROSE
 
 
 def test_every_exercise_stands_with_its_statement_check_hint_and_solution() -> None:
