@@ -62,7 +62,9 @@ def serve_demo(
     limits = Limits(preemption=preemption)
     loaded = load_model(model, device=device, dtype=dtype)
     asked = demo_requests(loaded, tuple(prompt or ()), requests, samples, max_new_tokens)
-    pool = num_blocks or tight_pool(asked, whole_number("block_size", block_size))
+    size = whole_number("block_size", block_size)
+    given = num_blocks is not None
+    pool = whole_number("num_blocks", num_blocks) if given else tight_pool(asked, size)
     engine = Engine(loaded.model, num_blocks=pool, block_size=block_size, limits=limits)
     answers: dict[tuple[int, int], Answer] = {}
     loop = engine.start(asked, answers)

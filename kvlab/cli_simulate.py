@@ -20,7 +20,7 @@ TIMES = {
     "queue_seconds": "of these, in the queue",
     "tpot_seconds": "for each token after it",
 }
-DIST = "An integer, lognormal:MEAN:SIGMA, uniform:A:B, or a trace (.csv, .jsonl)."
+DIST = "An integer, lognormal:MEAN:SIGMA, uniform:LOW:HIGH, or a trace (.csv, .jsonl)."
 
 
 def simulate(

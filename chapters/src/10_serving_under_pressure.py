@@ -272,7 +272,7 @@ display(reveal("10-rush", f"{median[50] / median[20]:.0f}x", remark="See the que
 table(header, rows, numeric=range(1, 8), caption="1,500 requests each; times in ms")
 
 # %% [markdown]
-# Tokens a second stop rising: the server is **saturated**. TPOT rises with the batch and then stands still, because the batch can't grow any more. TTFT explodes, because from there on time is spent in the queue, and it grows for as long as the rush lasts. p50, the median, means that half were faster, p95 that 19 of 20 were: users remember p95.
+# Tokens a second stop rising: the server is **saturated**. TPOT rises with the batch and then stands still, because the batch can't grow any more: all 256 **seats** are taken, the most requests that this engine lets run at once (section 5). Here seats run out before blocks do. TTFT explodes, because from there on time is spent in the queue, and it grows for as long as the rush lasts. p50, the median, means that half were faster, p95 that 19 of 20 were: users remember p95.
 #
 # Now your turn. 240 requests on the same card with a smaller pool. Turn arrivals up until a queue stands; find out what it waits for; then double the pool. **How to read it:** the dashed line is now, pale is later; drag the time or press play.
 
@@ -289,7 +289,7 @@ serving_explorer(start=40)
 # ## 5. What are they waiting for?
 # **Core · 4 minutes**
 #
-# Besides blocks a server has **seats**: the most requests that may run at once. And a step has its token budget. Three servers, the same model and card. In each a queue stands and the first token is late. Only the gauges are shown.
+# Besides blocks a server has seats, as we saw. And a step has its token budget. Three servers, the same model and card. In each a queue stands and the first token is late. Only the gauges are shown.
 
 # %%
 from collections import Counter
@@ -314,7 +314,12 @@ for name, (sizes, rate, num_blocks, limits) in servers.items():
     gauges = (middle.running, middle.waiting, f"{middle.block_use:.0%}", middle.preemptions)
     rows.append((name, *map(str, gauges), f"{loop.metrics.ttft.percentile(50):.1f} s", tpot))
 header = ["server", "running", "waiting", "pool use", "preemptions", "TTFT p50", "TPOT p50"]
-table(header, rows, numeric=range(1, 7), caption="Half-way through 800 requests")
+table(
+    header,
+    rows,
+    numeric=range(1, 7),
+    caption="Gauges in the middle of 800 requests; p50 over all of them",
+)
 
 # %% [markdown]
 # Each is slow for a reason of its own.
@@ -426,7 +431,7 @@ remark = f"The pool is {size / 1e9:.1f} GB = {size / 2**30:.2f} GiB, over eight 
 reveal("10-context", held[131_072][0], remark=remark)
 
 # %% [markdown] tags=["deep-dive"]
-# So "64 to 3" is right for this pool and for few others. The next cell says for which, and what the box of chapter 05 does, whose 499 GB the same page counts on.
+# So "64 to 3" is right for this pool and for few others. The next cell says for which, and what a box of eight 80 GB cards does, on whose 499 GB beside the weights the same page counts.
 
 # %% tags=["deep-dive"]
 from kvlab.figures.curves import Axis, Series, curve_chart

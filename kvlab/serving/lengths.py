@@ -9,7 +9,8 @@ from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument
 from kvlab.serving.trace import is_trace, read_column
 
-FORMS = "an integer, lognormal:MEAN:SIGMA, uniform:A:B, or a trace file (.csv, .jsonl)"
+MOST_TOKENS = 10**9
+FORMS = "an integer, lognormal:MEAN:SIGMA, uniform:LOW:HIGH, or a trace file (.csv, .jsonl)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def parse_lengths(argument: str, text: "str | int | Lengths") -> Lengths:
     >>> parse_lengths("prompt_tokens", "normal:5:1")
     Traceback (most recent call last):
     kvlab.errors.InvalidArgument: prompt_tokens='normal:5:1': must be an integer, \
-lognormal:MEAN:SIGMA, uniform:A:B, or a trace file (.csv, .jsonl)
+lognormal:MEAN:SIGMA, uniform:LOW:HIGH, or a trace file (.csv, .jsonl)
     """
     if isinstance(text, Lengths):
         return text
@@ -98,7 +99,7 @@ lognormal:MEAN:SIGMA, uniform:A:B, or a trace file (.csv, .jsonl)
     kind, *numbers = said.split(":")
     try:
         if said.isascii() and said.lstrip("+-").isdigit():
-            return Fixed(whole_number(argument, int(said)))
+            return Fixed(_length(argument, int(said)))
         if kind == "uniform" and len(numbers) == 2:
             return _uniform(argument, *(int(number) for number in numbers))
         if kind == "lognormal" and len(numbers) == 2:
@@ -112,10 +113,17 @@ lognormal:MEAN:SIGMA, uniform:A:B, or a trace file (.csv, .jsonl)
     raise InvalidArgument(argument, text, f"must be {FORMS}")
 
 
+def _length(argument: str, tokens: int) -> int:
+    """Return a length that a simulation can count with."""
+    if tokens > MOST_TOKENS:
+        raise InvalidArgument(argument, tokens, f"must be {MOST_TOKENS:,} tokens or fewer")
+    return whole_number(argument, tokens)
+
+
 def _uniform(argument: str, low: int, high: int) -> Uniform:
-    whole_number(argument, low)
+    _length(argument, low), _length(argument, high)
     if high < low:
-        raise InvalidArgument(argument, f"uniform:{low}:{high}", "A must not be above B")
+        raise InvalidArgument(argument, f"uniform:{low}:{high}", "LOW must not be above HIGH")
     return Uniform(low, high)
 
 

@@ -11,6 +11,8 @@ from kvlab.serving.request import Request
 from kvlab.serving.trace import is_trace, read_arrivals, read_trace
 from kvlab.serving.workloads import make_requests, poisson_arrivals
 
+MOST_REQUESTS = 10**7
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -51,6 +53,9 @@ class Workload:
         count = min(rows, default=None) if requests is None else requests
         if count is None:
             raise InvalidArgument("requests", None, "say how many, or give a trace")
+        if isinstance(count, int) and count > MOST_REQUESTS:
+            rule = f"must be {MOST_REQUESTS:,} or fewer: more would take hours"
+            raise InvalidArgument("requests", count, rule)
         times = () if rate is not None else _recorded_times(traces, count)
         both = len(traces) == 2 and traces[0] == traces[1]
         priorities = tuple(row.priority for row in read_trace(traces[0])) if both else ()
