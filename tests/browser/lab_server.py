@@ -19,6 +19,7 @@ SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "notebook-extension/tracker": {"windowingMode": "none"},  # every cell is in the page
     "extensionmanager-extension/plugin": {"enabled": False},
+    "docmanager-extension/plugin": {"autosave": False},  # or a slow run saves views of its kernel
 }
 OPTIONS = (
     "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--log-level=WARN",
