@@ -20,7 +20,9 @@ def generate(
     prompt: Annotated[str, typer.Option(help="The text to go on from, taken as it is.")],
     model: Annotated[str, typer.Option(help="smollm2, a model folder or a hub id.")] = "smollm2",
     max_new_tokens: Annotated[int, typer.Option(help="Most tokens to write, N.")] = 40,
-    cache: Annotated[str, typer.Option(help="none, growing, preallocated, fp8, int8, int4, offloaded.")] = "growing",
+    cache: Annotated[
+        str, typer.Option(help="none, growing, preallocated, fp8, int4, offloaded.")
+    ] = ("growing"),
     device: Annotated[str | None, typer.Option(help="cpu or cuda; else what is there.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, no stream.")] = False,

@@ -62,9 +62,7 @@ def serve_demo(
     limits = Limits(preemption=preemption)
     loaded = load_model(model, device=device, dtype=dtype)
     asked = demo_requests(loaded, tuple(prompt or ()), requests, samples, max_new_tokens)
-    size = whole_number("block_size", block_size)
-    given = num_blocks is not None
-    pool = whole_number("num_blocks", num_blocks) if given else tight_pool(asked, size)
+    pool = pool_size(asked, num_blocks, block_size)
     engine = Engine(loaded.model, num_blocks=pool, block_size=block_size, limits=limits)
     answers: dict[tuple[int, int], Answer] = {}
     loop = engine.start(asked, answers)
@@ -105,6 +103,12 @@ def demo_requests(
         )
         for number, row in enumerate(rows)
     ]
+
+
+def pool_size(asked: "list[Request]", num_blocks: int | None, block_size: int) -> int:
+    """Return the blocks of the pool: those asked for, or else a tight one."""
+    size = whole_number("block_size", block_size)
+    return tight_pool(asked, size) if num_blocks is None else whole_number("num_blocks", num_blocks)
 
 
 def tight_pool(asked: "list[Request]", block_size: int) -> int:

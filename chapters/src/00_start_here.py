@@ -176,7 +176,7 @@ from kvlab.figures.course_map import course_map, path_cards
 course_map("00")
 
 # %% [markdown]
-# Two paths lead through it; every number is one click. A ten-question diagnostic that says which chapters you can skip comes with chapter 13.
+# Two paths lead through it; every number is one click. The interview path takes 180 minutes and ends in a mock interview. If you know some of this already, the [ten-question diagnostic](13_interview.ipynb#diagnostic) says which chapters you can skip.
 
 # %%
 path_cards()

@@ -19,7 +19,7 @@ from kvlab.course.chapters_map import (
 from kvlab.figures.svg import Picture
 from kvlab.figures.tables import MONO, sheet_html
 
-_CSS = (
+LINK_CSS = (
     ".kvlab a.kv-go{color:inherit;font-weight:600;text-decoration:underline;"
     "text-underline-offset:3px;text-decoration-thickness:1px}"
     ".kvlab .kv-stop{border:1px solid rgba(128,128,128,.5);border-radius:4px;padding:4px 5px;"
@@ -39,6 +39,7 @@ _CSS = (
     ".kvlab .kv-map tr.kv-here{box-shadow:inset 3px 0 0 var(--kv-ink)}"
     ".kvlab .kv-map tr.kv-here th{padding-left:10px}"
 )
+"""The style of links to chapters (class `kv-go`) and of the map."""
 _NONE = "\u2013"
 _HEADS = ("chapter", "the question it answers", "core", "deep", "interview")
 
@@ -74,7 +75,7 @@ def chapter_line(number: str, folder: Path | None = None) -> Picture:
     minutes += f" \u00b7 {here.deep_minutes} min deep" if here.deep_minutes else ""
     body += _step("minutes", f'<span style="{MONO}">{minutes}</span>')
     row = f'<div style="display:flex;flex-wrap:wrap;gap:6px 34px">{body}</div>'
-    return sheet_html(row, label=label, css=_CSS, kind="chapter-line", fit=True)
+    return sheet_html(row, label=label, css=LINK_CSS, kind="chapter-line", fit=True)
 
 
 def _step(name: str, words: str) -> str:
@@ -102,7 +103,7 @@ def course_map(here: str = "", folder: Path | None = None) -> Picture:
     table += f"<tbody>{body}</tbody></table>"
     mark = f"you are in chapter {here}" if here else "none is marked"
     label = f"Map of the course: {len(CHAPTERS)} chapters, of which {mark}."
-    return sheet_html(table, label=label, css=_CSS, kind="course-map")
+    return sheet_html(table, label=label, css=LINK_CSS, kind="course-map")
 
 
 def _right(index: int) -> str:
@@ -130,7 +131,7 @@ def path_cards(paths: Sequence[CoursePath] = PATHS, folder: Path | None = None) 
     reading = "A dashed stop is a chapter that is coming."
     body = f'{rows}<div style="opacity:.74;margin-top:14px">{reading}</div>'
     spoken = "; ".join(f"{p.title}, {p.total_minutes} minutes" for p in paths)
-    return sheet_html(body, label=f"Paths: {spoken}.", css=_CSS, kind="paths")
+    return sheet_html(body, label=f"Paths: {spoken}.", css=LINK_CSS, kind="paths")
 
 
 def _path_row(path: CoursePath, folder: Path | None) -> str:

@@ -18,7 +18,7 @@ SURFACE = (
 SANS = "font-family:var(--jp-ui-font-family,system-ui,sans-serif)"
 MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
 _PLAIN = "float:none;width:auto;margin:0;padding:0;font-weight:400;white-space:nowrap"
-_TABLE = (
+TABLE_CSS = (
     "table.kv-t{border-collapse:collapse;margin:0;border:0;font-size:1em}"
     ".kv-t caption{text-align:left;padding:0 0 8px;font-weight:600;color:inherit;caption-side:top}"
     ".kvlab .kv-t tr{background:none!important}"
@@ -29,6 +29,7 @@ _TABLE = (
     ".kvlab .kv-t .n:last-child{padding-right:0}"
     ".kvlab .kv-t td.n{" + MONO + "}"
 )
+"""The style of a table of class `kv-t` on a sheet."""
 
 
 def sheet_html(
@@ -98,7 +99,7 @@ def table(
     count = f"{len(rows)} row{'' if len(rows) == 1 else 's'} and {len(header)} columns"
     label = f"{caption or 'Table'}: a table of {count}."
     body = table_html(header, rows, caption=caption, numeric=numeric)
-    return sheet_html(body, label=label, scale=scale, css=_TABLE, kind="table", fit=True)
+    return sheet_html(body, label=label, scale=scale, css=TABLE_CSS, kind="table", fit=True)
 
 
 def readout_html(rows: Mapping[str, str]) -> str:
