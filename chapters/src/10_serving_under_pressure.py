@@ -314,12 +314,7 @@ for name, (sizes, rate, num_blocks, limits) in servers.items():
     gauges = (middle.running, middle.waiting, f"{middle.block_use:.0%}", middle.preemptions)
     rows.append((name, *map(str, gauges), f"{loop.metrics.ttft.percentile(50):.1f} s", tpot))
 header = ["server", "running", "waiting", "pool use", "preemptions", "TTFT p50", "TPOT p50"]
-table(
-    header,
-    rows,
-    numeric=range(1, 7),
-    caption="Gauges in the middle of 800 requests; p50 over all of them",
-)
+table(header, rows, numeric=range(1, 7), caption="Gauges half-way; p50 over all 800 requests")
 
 # %% [markdown]
 # Each is slow for a reason of its own.

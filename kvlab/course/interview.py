@@ -11,12 +11,19 @@ from enum import StrEnum
 from kvlab.course.asked import Asked
 from kvlab.course.grading import Grade, Verdict
 from kvlab.course.mock import Stopwatch
+from kvlab.course.picked import LETTERS
 from kvlab.course.practice import NOT_MARKED, TopicScore, own_mark, score_by_topic
 from kvlab.course.progress import Progress
 from kvlab.course.questions import OpenQuestion
 from kvlab.errors import InvalidArgument
 
 UNREAD = (Verdict.NOT_ANSWERED, Verdict.UNREADABLE, Verdict.AMBIGUOUS)
+
+
+def with_options(asked: Asked) -> str:
+    """Return a question as text, with its options or lines below it, each with its letter."""
+    pairs = zip(LETTERS, asked.options, strict=False)
+    return "\n".join([asked.text, *(f"{letter}. {option}" for letter, option in pairs)])
 
 
 class Stage(StrEnum):

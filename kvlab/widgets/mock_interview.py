@@ -11,7 +11,7 @@ from random import randrange
 
 import ipywidgets as widgets
 
-from kvlab.course.interview import Interview, Stage
+from kvlab.course.interview import Interview, Stage, with_options
 from kvlab.course.mock import GRADED, SPOKEN, draw_interview, minutes_and_seconds
 from kvlab.course.practice import spoken_answer
 from kvlab.course.progress import Progress
@@ -159,7 +159,7 @@ class MockInterview(Panel):
             spoken = isinstance(question, OpenQuestion)
             answer = spoken_answer(question) if spoken else asked.solution()
             right, remark = (grade.right, grade.feedback) if grade else (None, "")
-            found.append(Outcome(asked.text, right, remark, answer))
+            found.append(Outcome(with_options(asked), right, remark, answer))
         return found
 
     def _numbers(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ import ipywidgets as widgets
 from kvlab.figures.head_shares import head_shares
 from kvlab.model.attention_share import TOP_PERCENTS, AttentionShare
 from kvlab.widgets.base import Explorer, Frame
-from kvlab.widgets.controls import button, dropdown
+from kvlab.widgets.controls import button
 
 FIRST = "the first token alone"
 _READING = (
@@ -55,10 +55,15 @@ def share_explorer(
     >>> show.numbers["positions counted"]
     '20 of 100'
     """
-    options = [(f"the top {percent} % of positions", percent) for percent in TOP_PERCENTS]
-    controls: dict[str, widgets.Widget] = {
-        "which": dropdown("attention on", [*options, (FIRST, FIRST)], which)
-    }
+    options = [(FIRST, FIRST), *((f"the top {part} % of positions", part) for part in TOP_PERCENTS)]
+    choice = widgets.SelectionSlider(
+        options=options,
+        value=which,
+        description="attention on",
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="460px"),
+    )
+    controls: dict[str, widgets.Widget] = {"which": choice}
 
     def draw(which: str | int) -> Frame:
         return share_frame(share, which, name, scale=scale)

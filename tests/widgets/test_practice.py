@@ -1,5 +1,7 @@
 """Practice, interview, diagnostic and record as a learner works them, without a page."""
 
+from html import escape
+
 import pytest
 
 from kvlab.course.asked import Asked
@@ -30,6 +32,10 @@ def wrong_answer(asked):
     tries = [*letters, letters, letters[::-1], "7", "7 GB", "(1, 2)", "(1, 2, 3)", "(1, 2, 3, 4)"]
     grades = ((one, asked.grade(one)) for one in tries if one)
     return next(one for one, grade in grades if grade.answered and not grade.right)
+
+
+def strip(panel):
+    return panel.picture.value.replace("<code>", "").replace("</code>", "")
 
 
 def give(panel, answer):
@@ -135,6 +141,9 @@ def test_ended_at_once_an_interview_shows_its_report(progress):
     panel.controls["end"].click()
     assert panel.numbers == {"right": "0 of 3", "answered": "0"}
     assert progress.answers() == {}
+    for asked in panel.talk.asked:
+        shown = [option for option in asked.options if option.isalnum() or option.isascii()]
+        assert all(escape(option).replace("`", "")[:20] in strip(panel) for option in shown)
 
 
 def test_the_diagnostic_advises_after_ten_answers_and_counts_first_tries(progress):
