@@ -5,6 +5,7 @@ It leaves out judging the result: `notebook_guards` does that.
 
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -58,8 +59,13 @@ def client_for(notebook: NotebookNode, folder: Path) -> NotebookClient:
 
 
 def quiet_environment() -> dict[str, str]:
-    """Return a kernel's environment: no progress bars, and an error in a widget fails its cell."""
-    return os.environ | {"TQDM_DISABLE": "1", "KVLAB_STRICT": "1"}
+    """Return a kernel's environment: no progress bars, and an error in a widget fails its cell.
+
+    A page is built with nobody's answers: their file is a new place that holds none.
+    """
+    nobody = str(Path(tempfile.mkdtemp(prefix="kvlab-")) / "progress.json")
+    quiet = {"TQDM_DISABLE": "1", "KVLAB_STRICT": "1", "KVLAB_PROGRESS": nobody}
+    return os.environ | quiet
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:

@@ -21,6 +21,12 @@ KEEP = 50
 """Answers kept for each question."""
 
 
+def default_path() -> Path:
+    """Return the learner's file; `KVLAB_PROGRESS` names another, as for building the chapters."""
+    named = os.environ.get("KVLAB_PROGRESS")
+    return Path(named).expanduser() if named else user_dir() / "progress.json"
+
+
 @dataclass
 class Progress:
     """What was answered: for each question or exercise a list of {when, verdict, right, seed}.
@@ -32,7 +38,7 @@ class Progress:
     (1, 1)
     """
 
-    path: Path = field(default_factory=lambda: user_dir() / "progress.json")
+    path: Path = field(default_factory=default_path)
     note: str = field(default="", init=False)
 
     def answers(self) -> dict[str, list[dict[str, Any]]]:

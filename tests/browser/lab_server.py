@@ -88,7 +88,7 @@ def running_lab(notebooks: Path, folder: Path) -> Iterator[LabServer]:
 
 
 def own_environment(folder: Path) -> dict[str, str]:
-    """Return variables under which a lab neither reads nor writes the learner's own settings.
+    """Return variables under which a lab touches neither settings nor answers of the learner.
 
     One thread for each kernel: the browser works beside it, and threads that wait for a core that
     another program holds make a small model many times slower.
@@ -99,6 +99,7 @@ def own_environment(folder: Path) -> dict[str, str]:
         "JUPYTERLAB_SETTINGS_DIR": "settings",
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "IPYTHONDIR": "ipython",
+        "KVLAB_PROGRESS": "progress.json",  # a button that is pressed here deletes answers
     }
     threads = {"OMP_NUM_THREADS": "1"}
     return os.environ | threads | {name: str(folder / place) for name, place in places.items()}

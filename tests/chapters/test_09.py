@@ -17,6 +17,7 @@ from kvlab.course.exercises import exercises_of
 from kvlab.model.eviction_runs import PERCENTS, POLICIES, EvictionRun, eviction_runs
 from kvlab.model.load import load_model
 from kvlab.model.quality import Bench
+from kvlab.model.retrieval_language import CHANCE, QUESTION_TOKENS
 
 SOURCE = Path(__file__).resolve().parents[2] / "chapters" / "src" / "09_windows_sinks_eviction.py"
 TEXT = SOURCE.read_text(encoding="utf-8")
@@ -40,6 +41,11 @@ def test_the_task_is_the_one_that_the_prose_describes(facts: Bench) -> None:
     assert facts.task.context_len == 416 and "about 400 tokens long" in PROSE
     assert 512 // 4 == 128 and "A quarter of the tokens is 128" in PROSE
     assert (len(POLICIES), len(PERCENTS)) == (6, 6) and "six policies, six budgets" in PROSE
+
+
+def test_a_question_takes_three_tokens_and_a_guess_is_right_once_in_64_times() -> None:
+    assert QUESTION_TOKENS == 3 and "each question is three tokens more" in PROSE
+    assert CHANCE == 1 / 64 and "right once in 64 times" in PROSE
 
 
 def test_window_and_sinks_lose_what_random_keeps_and_scores_find(at) -> None:  # type: ignore[no-untyped-def]

@@ -102,3 +102,10 @@ def test_killing_a_writer_leaves_a_readable_file(progress):
     kept = sum(len(answers) for answers in progress.answers().values())
     assert kept in (done, done + 1)
     assert progress.note == ""
+
+
+def test_another_file_can_be_named_so_that_a_build_shows_nobodys_answers(tmp_path, monkeypatch):
+    monkeypatch.setenv("KVLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KVLAB_PROGRESS", str(tmp_path / "other.json"))
+    Progress().record("a", "right", right=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.json"]
