@@ -153,7 +153,7 @@ def _lines(asked: "Asked") -> Iterator[str]:
 def _line(prompt: str) -> str:
     """Return a typed line; the end of the input stops the quiz as Ctrl+D does."""
     print(prompt, end="", flush=True)
-    typed = sys.stdin.readline()
+    typed = sys.stdin.readline() if sys.stdin is not None else ""
     if not typed:
         raise EOFError
     return typed.strip()

@@ -255,7 +255,7 @@ for heads in looks:
     runs = load_curves("twins", num_kv_heads=heads)
     finals = [[run.final[task] for run in runs] for task in ("512", "hard", "2048")]
     ends.append((f"{heads}", *(f"{min(each):.1%} to {max(each):.1%}" for each in finals)))
-caption = "Recall at the end, worst to best seed (logged)"
+caption = "Recall at the end, worst to best seed (logged, on more sequences than above)"
 table(["KV heads", *TASKS], ends, numeric=[0, 1, 2, 3], caption=caption)
 
 # %% [markdown]
@@ -472,7 +472,7 @@ assert np.allclose(expanded, absorbed)
 print(f"equal; made on the way: {keys.size + values.size} numbers, or {moved.size}")
 
 # %% [markdown] tags=["deep-dive"]
-# RoPE turns a key by an angle of its own position. That matrix would stand between up-projection and latent, another one for each token, and nothing could be absorbed. Hence the small key that carries the position.
+# RoPE turns a key by an angle of its own position. That matrix would stand between the query and the up-projection, another one for each token, and nothing could be absorbed. Hence the small key that carries the position.
 #
 # Now the package's module at full width: two layers with the sizes of DeepSeek-V2-Lite, random weights, 256 tokens in the cache.
 

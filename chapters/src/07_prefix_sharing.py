@@ -173,7 +173,7 @@ from kvlab.widgets.prefix_explorer import prefix_explorer
 prefix_explorer()
 
 # %% [markdown]
-# At the last event a request comes that was here before, word for word. It still computes its last block, by the rule of section 2. With the date on top not one block is shared, though 16 of 20 words are the same: **one early change takes everything behind it along**. So put what is stable first: instructions, tools, documents, then the history, then the question. Dates, names and random ids go to the end.
+# At the last event a request comes that was here before, word for word. It still computes its last block, by the rule of section 2. With the date on top not one block is shared, though at least 16 of 20 words are the same: **one early change takes everything behind it along**. So put what is stable first: instructions, tools, documents, then the history, then the question. Dates, names and random ids go to the end.
 
 # %% [markdown]
 # <a id="what-stays"></a>
@@ -212,7 +212,7 @@ reveal("07-idle", f"{stats.num_used_blocks} blocks", remark="Yet only 2 of 10 lo
 # ## 5. Cold and warm, on the real model
 # **Core · 3 minutes**
 #
-# What is a hit worth? Time to first token is a prefill (chapter 04), and a hit leaves only the rest of the prompt to compute. The page grows to 256 tokens; two users ask different questions of 8 tokens about it. Then the same two, with something new in front of each prompt.
+# What is a hit worth? Time to first token is a prefill (chapter 04), and a hit leaves only the rest of the prompt to compute. The page grows to 256 tokens; two users ask different questions of 8 tokens about it. Then the second question again, with something new in front.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
@@ -243,7 +243,7 @@ def first_token(cache, name, prompt):
 
 
 # %% [markdown]
-# Ann asks first, Bob second, and Eve asks Bob's question with a token in front. Three rounds, each with an empty cache; the best time of each counts.
+# Three rounds, each with an empty cache; the best time of each prompt counts.
 
 # %% tags=["timing", "nbval-ignore-output"]
 asked = {"cold": [*document, *questions[0]], "warm": [*document, *questions[1]]}
@@ -379,7 +379,7 @@ for title, salts in (("one cache for all", ((), ())), ("a salt each", ("red", "b
         print(f"  {name}: {ms:7.1f} ms, {hits} tokens found so far")
 
 # %% [markdown] tags=["deep-dive"]
-# A **salt** is an extra key in the name of the first block, so it is in the names of all that follow. Tenants with different salts can never meet in the tree; requests of one tenant still can. The price is that a system prompt which everybody has is stored once for each tenant. vLLM takes such a salt with a request; hosted caches are kept apart by organisation or project.
+# A **salt** is an extra key in the name of every block. Tenants with different salts can never meet in the tree; requests of one tenant still can. The price is that a system prompt which everybody has is stored once for each tenant. vLLM takes such a salt with a request; hosted caches are kept apart by organisation or project.
 
 # %% tags=["deep-dive"]
 from kvlab.paging import ExtraKeys
@@ -440,7 +440,7 @@ hint_steps("07-a")
 solution("07-a")
 
 # %% [markdown]
-# **07-b The room of a crowd.** 64 requests share a system prompt of 1,500 tokens; behind it each has 200 tokens of its own. Blocks hold 16 tokens, all prompts are computed one after another, prefix caching is on. How many blocks are in use?
+# **07-b The room of a crowd.** 64 requests share a system prompt of 1,500 tokens; behind it each has 200 tokens of its own. Blocks hold 16 tokens, all prompts were computed one after another and all requests are still running; prefix caching is on. How many blocks are in use?
 
 # %% tags=["exercise"]
 answer = ...
@@ -532,7 +532,7 @@ manager.commit("old", list(range(1000)))
 takeaways = [
     (
         "Whole blocks, from position 0 on, and never the last token",
-        f"1,000 equal tokens, block 16: {manager.match_prefix(list(range(1000)))} found",
+        f"992 equal tokens, block 16: {manager.match_prefix(list(range(992)))} found",
     ),
     (
         "One early change loses everything behind it",

@@ -89,7 +89,7 @@ off = "The nearest numbers are 0.28125, 0.3125 and nothing between."
 reveal("08-fp8", table_e4m3[byte].value, remark=off)
 
 # %% [markdown]
-# All 256, each in the place of its byte. **How to read it:** read a row from left to right and the numbers grow; one row further they are four times as large, and so are the steps between them.
+# All 256, each in the place of its byte. **How to read it:** the upper half is positive. Read a row from left to right and the numbers grow in size; one row further they are about four times as large, and so are the steps between them. The lower half is the same with a minus sign.
 
 # %%
 from kvlab.figures.float8_map import float8_map, float8_rulers
@@ -517,7 +517,7 @@ for factor in (1, 50):
         print(f", largest read {seen.abs().max():.1f}")
 
 # %% [markdown] tags=["deep-dive"]
-# Nothing warns you: no infinity, no error, only keys that all end at 448.
+# Nothing warns you: no infinity, no error, only large keys that all end at 448.
 #
 # <a id="speed"></a>
 # ## 9. Fewer bytes, more work
@@ -554,7 +554,7 @@ table(header, rows, numeric=[1, 2, 3], caption="One layer, float32, middle of 7 
 # ## 10. Before you switch it on
 # **Deep dive · 3 minutes**
 #
-# FP8 for the cache is one flag. Where it is known to hurt, as published by the vLLM project on 22 April 2026:
+# FP8 for the cache is one flag. What has been published about it, each row with its day; most are from the vLLM project, 22 April 2026:
 
 # %% tags=["deep-dive"]
 from kvlab.course.fp8_reports import load_reports
@@ -706,7 +706,7 @@ quiz(ids=[f"08-{name}" for name in names.split()], seed=8)
 
 # %% [markdown]
 # ## Takeaways
-# **The answer.** Eight bits did, on both models: FP8 and INT8 left recall as it was and moved loss little. Four bits do where a scale belongs to a channel, a group or a token, and not where one scale serves a whole tensor. Two bits are noticed. The first to notice is the KL, long before a score is.
+# **The answer.** Eight bits did, on both models: FP8 and INT8 left recall as it was and moved loss little. Four bits keep the facts, too, but the likeliest token changes now and then even with a scale for each channel, group or token, and far more often where one scale serves a whole tensor. Two bits are noticed. The first to notice is the KL, long before a score is.
 
 
 # %% tags=["device", "nbval-ignore-output"]

@@ -74,7 +74,7 @@ header = ["positions", "how many", "attention they get", "by head"]
 table(header, rows, numeric=[1, 2, 3], caption=f"{real.name}, {share.num_tokens} tokens")
 
 # %% [markdown]
-# An average hides the heads. **How to read it:** a cell is one query head in one layer, the number its share in percent. Switch to the first token alone.
+# An average hides the heads. **How to read it:** a cell is one query head in one layer, the number its share in percent. Move the slider to the first token alone.
 
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.share_explorer import share_explorer
@@ -300,7 +300,11 @@ header = ["policy", *(f"{percent} %" for percent in PERCENTS)]
 table(header, rows, numeric=range(1, len(header)), caption="Recall of tiny, by budget")
 
 # %% [markdown]
-# The same as curves, and then the map. **How to read it:** to the right the cache gets smaller, by the factor on the axis.
+# The same as curves. **How to read it:** to the right the cache gets smaller, by the factor on the axis.
+
+# %% tags=["device", "nbval-ignore-output"]
+remark = f"Random: {at['random', 25].recall:.3f}. It keeps facts anywhere, each head others."
+reveal("09-random", f"{at['window', 25].recall:.3f}", remark=remark, measured=True)
 
 # %% tags=["device", "nbval-ignore-output"]
 from kvlab.figures.curves import Axis, Series, curve_chart
@@ -314,21 +318,20 @@ for name, *look in zip(POLICIES, colours, dashes, strict=True):
 axes = {"x": Axis("times smaller than the full cache", log=True, base=2), "y": Axis("recall")}
 curve_chart(lines, **axes, title="What is still answered", height=240)
 
+# %% [markdown]
+# And the map: what survives when the first question comes. Move the budget, then the policy, and look where the lost facts stand.
+
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.eviction_explorer import eviction_explorer
 
 eviction_explorer(runs, policy="window", percent=25, texts=4)
 
 # %% [markdown]
-# Move the budget, then the policy. The window answers what it still holds when the question comes (each question is three tokens more, so it moves on), and random beats it: facts stand anywhere. Heavy hitters lose the **late** facts, for a sum favours what has been there for long. Key norm keeps exactly the wrong ones: in `tiny`, facts have long keys.
-
-# %% tags=["device", "nbval-ignore-output"]
-remark = f"Random: {at['random', 25].recall:.3f}. It keeps facts anywhere, each head others."
-reveal("09-random", f"{at['window', 25].recall:.3f}", remark=remark, measured=True)
+# The window answers what it still holds when the question comes (each question is three tokens more, so it moves on), and random beats it: facts stand anywhere. A fact that is gone is still guessed right once in 64 times. Heavy hitters lose the **late** facts, for a sum favours what has been there for long. Key norm keeps exactly the wrong ones: in `tiny`, facts have long keys.
 
 # %% [markdown]
 # ### And in real language?
-# Half the tokens, on prose. Which policy will be best here, which worst? **How to read it:** KL says how far the next-token distribution moved from the full cache's, top-1 how often the first choice stayed.
+# Half the tokens, on prose; `growing` is the full cache. Which policy will be best here, which worst? **How to read it:** KL says how far the next-token distribution moved from the full cache's, top-1 how often the first choice stayed.
 
 # %% tags=["device", "nbval-ignore-output"]
 from kvlab.model.quality_table import quality_table

@@ -80,5 +80,5 @@ def grade_bill(answer: object) -> Grade:
          " the base; it saves 0.9."),
     )  # fmt: skip
     slips = tuple(Misconception(*row) for row in known)
-    words = ("$", "dollars", "usd", "USD")
+    words = ("$", "dollars", "dollar", "usd", "USD")
     return grade_number(answer, Target(right, unit="", words=words, misconceptions=slips))

@@ -31,8 +31,8 @@ CROWD = Exercise(
     title="The room of a crowd",
     statement=(
         "64 requests share a system prompt of 1,500 tokens; behind it each has 200 tokens of its "
-        "own. Blocks hold 16 tokens, all prompts are computed one after another, prefix caching "
-        "is on. How many blocks are in use?"
+        "own. Blocks hold 16 tokens, all prompts were computed one after another and all requests "
+        "are still running; prefix caching is on. How many blocks are in use?"
     ),
     grade=checks_07.grade_crowd,
     why=(

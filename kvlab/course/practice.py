@@ -10,6 +10,7 @@ from typing import Any
 
 from kvlab.course.questions import OpenQuestion, Question
 
+LAST_DAY = date(9000, 1, 1)
 STEPS = (1, 3, 7, 14, 28, 56)
 """Days until a missed question comes back: after the miss, then after each right answer."""
 
@@ -49,6 +50,8 @@ def next_due(kept: Sequence[Mapping[str, Any]]) -> tuple[date, int] | None:
     """
     due: tuple[date, int] | None = None
     for day, right in _marked(kept):
+        if day > LAST_DAY:  # no calendar of ours goes on after it
+            continue
         if not right:
             due = (day + timedelta(STEPS[0]), 0)
         elif due is not None and day >= due[0]:

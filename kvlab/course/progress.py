@@ -98,7 +98,10 @@ class Progress:
         return document
 
     def _set_aside(self, why: str) -> None:
-        """Rename a file that cannot be used; earlier copies stay."""
+        """Rename a file that cannot be used; earlier copies stay. Only files are ever renamed."""
+        if not self.path.is_file():
+            self.note = f"Your progress is not kept: {self.path} is no ordinary file."
+            return
         number = 1
         while (copy := self.path.with_name(f"{self.path.name}.{number}.{why}")).exists():
             number += 1
@@ -108,6 +111,9 @@ class Progress:
 
     def _write(self, document: dict[str, Any]) -> None:
         """Replace the file in one move; where nothing can be written, say so in `note`."""
+        if self.path.exists() and not self.path.is_file():
+            self.note = f"Your progress is not kept: {self.path} is no ordinary file."
+            return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _replace(self.path, json.dumps(document, indent=1))

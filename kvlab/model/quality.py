@@ -157,6 +157,9 @@ class Bench:
             given.setdefault("seed", self.seed)
         if given.get("positions") == "rerotated":
             given.setdefault("inv_freq", self.loaded.model.rope.inv_freq)
+        for name in ("capacity", "num_layers"):
+            if name in given:
+                raise InvalidArgument(name, given[name], "follows from the model and the task")
         sizes = {"num_layers": self.loaded.model.config.num_layers, "capacity": self.task.tokens}
         return lambda: make_cache(cache, **sizes, **given)
 

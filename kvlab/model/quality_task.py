@@ -26,6 +26,17 @@ SEQUENCES, PROSE_ROWS = 16, 4
 FIRST_SEED = 1_000_000
 """Seeds below a million are left to training; seed 0 of a measurement is this one."""
 
+MOST_SEQUENCES = 10_000
+
+
+def count_rows(num_sequences: int) -> int:
+    """Return a number of sequences that can be measured within the hour, or refuse it."""
+    if whole_number("num_sequences", num_sequences) > MOST_SEQUENCES:
+        raise InvalidArgument(
+            "num_sequences", num_sequences, f"must be {MOST_SEQUENCES:,} or fewer"
+        )
+    return num_sequences
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -99,7 +110,7 @@ def make_task(
         rule = f"{facts} facts and their questions need {min_seq_len(facts)} tokens or more"
         raise InvalidArgument("tokens", tokens, rule)
     _check_length(loaded, tokens)
-    rows = SEQUENCES if num_sequences is None else whole_number("num_sequences", num_sequences)
+    rows = SEQUENCES if num_sequences is None else count_rows(num_sequences)
     return _fact_task(loaded, tokens, facts, seed, rows)
 
 
@@ -125,7 +136,7 @@ def _prose_task(loaded: "LoadedModel", tokens: int, rows: int | None) -> Task:
     if whole_number("tokens", tokens) < 8:
         raise InvalidArgument("tokens", tokens, "must be 8 or more: 6 of context, 2 read alone")
     _check_length(loaded, tokens)
-    rows = PROSE_ROWS if rows is None else whole_number("num_sequences", rows)
+    rows = PROSE_ROWS if rows is None else count_rows(rows)
     return Task(prose_ids(loaded, num_tokens=tokens, rows=rows), tokens * 3 // 4)
 
 

@@ -74,6 +74,8 @@ def open_run(settings: TrainSettings, folder: Path, first: Llama | None = None) 
         return state
     if (folder / "model.safetensors").exists():
         raise InvalidArgument("out", str(folder), "holds a model already; give another folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InvalidArgument("out", str(folder), "holds other files; give a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     return TrainState.new(settings, first)
 

@@ -16,6 +16,7 @@ from kvlab.model.train_recipes import Recipe, Stage, find_recipe
 REVIEW_SHARE = 0.4
 PASS_WINDOW = 5
 MAX_SEQ_LEN = 4096
+MOST_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class TrainSettings:
             if field.type is int:
                 least = 0 if field.name == "seed" else 1
                 whole_number(field.name, getattr(self, field.name), minimum=least)
+        if self.threads > MOST_THREADS:
+            raise InvalidArgument("threads", self.threads, f"must be {MOST_THREADS} or fewer")
         if self.seed >= 2**63:
             raise InvalidArgument("seed", self.seed, "must be below 2**63")
         for name in ("learning_rate", "pass_recall"):

@@ -27,7 +27,7 @@ def test_the_story_has_twelve_words_of_instructions_and_a_date_loses_all_of_them
     assert len(SYSTEM.split()) == 12 and "12 words of instructions" in PROSE
     assert prefix_frame(2, STABLE, 4, 16).readout["this request"].startswith("12 tokens shared")
     dated = [event for event in story(DATED) if hasattr(event, "words")]
-    assert len(dated[0].words) == 20 and "16 of 20 words are the same" in PROSE
+    assert len(dated[0].words) == 20 and "at least 16 of 20 words are the same" in PROSE
     assert sum(a == b for a, b in zip(dated[0].words, dated[3].words, strict=True)) >= 16
     assert "0 tokens shared" in prefix_frame(6, DATED, 4, 16).readout["this request"]
 

@@ -132,3 +132,7 @@ def test_every_open_question_shows_both_answers_and_each_point():
             said = spoken_answer(question)
             assert question.in_30_seconds in said and question.in_two_minutes in said
             assert all(point in said for point in question.rubric)
+
+
+def test_a_date_that_no_calendar_can_go_on_from_is_passed_over() -> None:
+    assert next_due([{"when": "9999-12-31T00:00:00+00:00", "right": False}]) is None

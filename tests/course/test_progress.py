@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +110,15 @@ def test_another_file_can_be_named_so_that_a_build_shows_nobodys_answers(tmp_pat
     monkeypatch.setenv("KVLAB_PROGRESS", str(tmp_path / "other.json"))
     Progress().record("a", "right", right=True)
     assert [path.name for path in tmp_path.iterdir()] == ["other.json"]
+
+
+def test_a_device_or_a_folder_is_never_renamed_and_said_so(tmp_path: Path) -> None:
+    folder = tmp_path / "progress.json"
+    folder.mkdir()
+    for path in (folder, Path("/dev/null")):
+        if not path.exists():
+            continue
+        progress = Progress(path)
+        progress.record("02-doubling", "right", right=True)
+        assert progress.answers() == {} and "no ordinary file" in progress.note
+        assert path.exists() and not path.is_file()
