@@ -17,6 +17,7 @@ from kvlab.arithmetic.catalogue import find_model
 from kvlab.arithmetic.gpus import find_gpu
 from kvlab.model.fetch import WHEEL
 from kvlab.model.weights import FOLDER_PINS
+from kvlab.serving.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
@@ -35,6 +36,7 @@ TIES: dict[tuple[str, str], Callable[[], object]] = {
     ("02", "3000"): lambda: 2000 + 1000 == 3000,  # a slip shown as one: P + N
     ("03", "2560"): lambda: find_model("qwen3-4b").config["hidden_size"] == 2560,
     ("03", "40960"): lambda: find_model("qwen3-4b").config["max_position_embeddings"] == 40960,
+    ("10", "256"): lambda: Limits().max_running == 256,
     ("11", "79.65"): lambda: f"{find_gpu('H100').driver_bytes / 2**30:.2f}" == "79.65",
     ("11", "85.5"): lambda: f"{find_gpu('H100').driver_bytes / 1e9:.1f}" == "85.5",
     ("11", "93"): lambda: "tests/chapters/test_11.py recomputes it",
