@@ -55,13 +55,13 @@ def share_explorer(
     >>> show.numbers["positions counted"]
     '20 of 100'
     """
-    options = [(FIRST, FIRST), *((f"the top {part} % of positions", part) for part in TOP_PERCENTS)]
+    options = [("the first token", FIRST), *((f"the top {p} %", p) for p in TOP_PERCENTS)]
     choice = widgets.SelectionSlider(
         options=options,
         value=which,
         description="attention on",
         style={"description_width": "initial"},
-        layout=widgets.Layout(width="460px"),
+        layout=widgets.Layout(width="380px"),
     )
     controls: dict[str, widgets.Widget] = {"which": choice}
 
