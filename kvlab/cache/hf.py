@@ -80,6 +80,11 @@ class LayerAdapter(CacheLayerMixin):
 class CacheAdapter(Cache):
     """transformers' list of layers, with its `crop` led to `truncate_to`."""
 
+    @property
+    def is_croppable(self) -> bool:
+        """Whether every layer forgets its last tokens without a trace; older versions lack it."""
+        return all(layer.is_croppable for layer in self.layers)
+
     def crop(self, tokens_to_remove: int) -> None:
         """Drop tokens from the end; transformers passes their number as 0 or below."""
         self.truncate_to(int(self.get_seq_length()) - tokens_dropped(tokens_to_remove))
