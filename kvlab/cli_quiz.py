@@ -115,6 +115,8 @@ def put(asked: "Asked", heading: str, progress: "Progress") -> bool | None:
 
 def _mark_own(asked: "Asked", progress: "Progress") -> bool | None:
     """Let the learner speak, then mark the points of the rubric by their numbers."""
+    from kvlab.course.practice import own_mark
+
     rubric = asked.question.rubric  # type: ignore[attr-defined]
     print("Say your answer aloud. Then press Enter to see the points.")
     if _line("> ") == "q":
@@ -127,12 +129,11 @@ def _mark_own(asked: "Asked", progress: "Progress") -> bool | None:
     if typed == "q":
         return None
     made = {int(word) for word in typed.replace(",", " ").split() if word.isdecimal()}
-    made &= set(range(1, len(rubric) + 1))
-    right = len(made) >= len(rubric) - 1 and 1 in made
+    verdict, right = own_mark(made, len(rubric))
     if 1 not in made:
         print("The first point is the scope: say it before any number.")
-    print(f"{len(made)} of {len(rubric)} points.")
-    _keep(progress, asked, f"{len(made)} of {len(rubric)}", right=right)
+    print(f"{verdict} points.")
+    _keep(progress, asked, verdict, right=right)
     return right
 
 

@@ -8,6 +8,7 @@ those follow the reader's theme and live in `kvlab.figures.svg`.
 from functools import cache
 
 from kvlab.errors import InvalidArgument
+from kvlab.paging.events import letter
 
 ROLES: dict[str, str] = {
     "query": "#0072B2",
@@ -68,8 +69,7 @@ def request_letter(index: int) -> str:
     >>> request_letter(1), request_letter(27)
     ('B', 'B2')
     """
-    turn, place = divmod(index, 26)
-    return chr(ord("A") + place) + (str(turn + 1) if turn else "")
+    return letter(index)
 
 
 def channels(color: str) -> tuple[int, int, int]:

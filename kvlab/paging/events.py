@@ -165,3 +165,13 @@ def blocks(block_ids: Sequence[int]) -> str:
 def count(n: int, thing: str) -> str:
     """Return a number with its noun: 1 token, 2 tokens."""
     return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
+
+
+def letter(number: int) -> str:
+    """Return the letter of a request: A for 0.
+
+    >>> letter(1), letter(26)
+    ('B', 'A2')
+    """
+    turn, place = divmod(number, 26)
+    return chr(ord("A") + place) + (str(turn + 1) if turn else "")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kvlab.errors import OutOfBlocks
 from kvlab.paging.block_manager import BlockManager
+from kvlab.paging.events import count, letter
 from kvlab.paging.prefix_index import ROOT, ExtraKeys
 
 
@@ -100,9 +101,9 @@ class _Telling:
         computed = len(words) - shared
         self.computed, self.shared = self.computed + computed, self.shared + shared
         gone = manager.pool.num_evictions - evicted
-        said = f"{name} comes with {_count(len(words), 'token')}: {shared} shared,"
+        said = f"{name} comes with {count(len(words), 'token')}: {shared} shared,"
         said += f" {computed} computed"
-        said += f", {_count(gone, 'idle block')} forgotten for it." if gone else "."
+        said += f", {count(gone, 'idle block')} forgotten for it." if gone else "."
         return self._scene(said, computed, shared, set(table) - before, before)
 
     def _go(self, event: Departure) -> Scene:
@@ -111,7 +112,7 @@ class _Telling:
         self.manager.free(event.number)
         del self.arrivals[event.number]
         idle = self.manager.stats().num_idle_blocks
-        said = f"{letter(event.number)} ends. {_count(idle, 'idle block')} can still be found."
+        said = f"{letter(event.number)} ends. {count(idle, 'idle block')} can still be found."
         return self._scene(said, 0, 0, set(), set())
 
     def _scene(
@@ -157,17 +158,3 @@ def _parents_first(parent_of: dict[int, int]) -> list[int]:
 
 def _keys(event: Arrival) -> object:
     return () if event.salt is None else ExtraKeys(salt=event.salt)
-
-
-def letter(number: int) -> str:
-    """Return the letter of a request: A for 0.
-
-    >>> letter(1), letter(26)
-    ('B', 'A2')
-    """
-    turn, place = divmod(number, 26)
-    return chr(ord("A") + place) + (str(turn + 1) if turn else "")
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"

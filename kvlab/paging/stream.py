@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument
 from kvlab.paging.contiguous import ContiguousManager
+from kvlab.paging.events import letter
 from kvlab.paging.pieces import Manager, Piece, pieces_of
 from kvlab.paging.waste import SlotUse, contiguous_use, paged_use
 
@@ -130,7 +131,7 @@ def _advance(run: _Run) -> Iterator[str]:
             run.manager.free(number)
             run.running.remove(request)
             run.finished += 1
-            yield f"{_name(number)} ends"
+            yield f"{letter(number)} ends"
         else:
             yield from _grow(run, request)
 
@@ -142,7 +143,7 @@ def _grow(run: _Run, request: StreamRequest) -> Iterator[str]:
         run.waiting.insert(0, newest)
         run.tokens -= run.written.pop(newest.number)
         run.preempted += 1
-        yield f"no block is left: {_name(newest.number)} gives way and will start again"
+        yield f"no block is left: {letter(newest.number)} gives way and will start again"
         if newest is request:
             return
     run.manager.append(request.number)
@@ -152,7 +153,7 @@ def _arrive(run: _Run, step: int) -> Iterator[str]:
     while run.coming and run.coming[0].arrives <= step:
         request = run.coming.pop(0)
         run.waiting.append(request)
-        yield f"{_name(request.number)} comes with {request.prompt_tokens} tokens"
+        yield f"{letter(request.number)} comes with {request.prompt_tokens} tokens"
 
 
 def _admit(run: _Run) -> Iterator[str]:
@@ -161,9 +162,9 @@ def _admit(run: _Run) -> Iterator[str]:
         run.manager.allocate(request.number, request.prompt_tokens)
         run.running.append(request)
         run.written[request.number] = 0
-        yield f"{_name(request.number)} is admitted"
+        yield f"{letter(request.number)} is admitted"
     if run.waiting:
-        yield f"{_name(run.waiting[0].number)} must wait"
+        yield f"{letter(run.waiting[0].number)} must wait"
 
 
 def _has_room(run: _Run, request: StreamRequest) -> bool:
@@ -187,9 +188,3 @@ def _look(run: _Run, step: int, said: Sequence[str]) -> StreamStep:
         pieces=tuple(pieces_of(run.manager)),
         words=words or "every running request gets one token",
     )
-
-
-def _name(number: int) -> str:
-    """Return the letter of a request, as the pictures write it."""
-    turn, place = divmod(number, 26)
-    return chr(ord("A") + place) + (str(turn + 1) if turn else "")
