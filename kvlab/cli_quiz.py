@@ -1,67 +1,55 @@
 """`kvlab quiz`: questions in a terminal, graded at once, with the score by topic at the end.
 
-Every answer is kept the moment it is given, so stopping loses at most the one under way.
+Every answer is in the file before its verdict is shown, so stopping loses at most the one under
+way. Misses come back by the rule of `kvlab.course.practice`, as they do in chapter 13.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random, randrange
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kvlab.arithmetic.checks import whole_number
+from kvlab.cli_quiz_ask import Outcome, Sitting, put, say_count
 from kvlab.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from kvlab.course.asked import Asked
     from kvlab.course.progress import Progress
 
-WIDTH = 88
 HELP = "Enter: check. ?: show the answer. s: skip. q: stop here."
 
 
 def quiz(
     topic: Annotated[str | None, typer.Option(help="One topic, such as memory or paging.")] = None,
-    count: Annotated[int, typer.Option(help="How many questions.")] = 10,
+    count: Annotated[int, typer.Option(help="How many questions at most.")] = 10,
     seed: Annotated[int | None, typer.Option(help="Draws questions and their numbers.")] = None,
     level: Annotated[int | None, typer.Option(help="1 first steps, 2 core, 3 deep.")] = None,
-    review: Annotated[bool, typer.Option("--review", help="What you missed last time.")] = False,
+    review: Annotated[bool, typer.Option("--review", help="Misses that are due today.")] = False,
 ) -> None:
-    """Answer questions of the course. Stop with q or Ctrl+C: what you answered is kept."""
+    """Answer questions of the course. Stop with q or Ctrl+C: each answer is saved as you go."""
     from kvlab.course.progress import Progress
 
-    progress = Progress()
+    sitting = Sitting(Progress())
     drawn = randrange(10**6) if seed is None else whole_number("seed", seed, minimum=0)
-    asked = choose(progress, topic=topic, level=level, count=count, seed=drawn, review=review)
-    print(f"{len(asked)} questions, seed {drawn}. {HELP}")
-    results: list[tuple[Asked, bool]] = []
-    try:
-        for number, question in enumerate(asked, 1):
-            right = put(question, f"\n{number} of {len(asked)}", progress)
-            if right is None:
-                break
-            results.append((question, right))
-    except (KeyboardInterrupt, EOFError):
-        print("\nstopped; what you answered is kept")
-    _say_score(results)
-    if progress.note:
-        print(progress.note, file=sys.stderr)
+    _check(topic, level, count)
+    if review:
+        asked, words = choose_due(
+            sitting.progress, topic=topic, level=level, count=count, seed=drawn
+        )
+        print(words)
+    else:
+        asked = choose(topic=topic, level=level, count=count, seed=drawn)
+    if asked:
+        print(f"{say_count(len(asked), 'question')}, seed {drawn}. {HELP}")
+        _ask_all(asked, sitting)
+    sitting.tell()
 
 
-def choose(
-    progress: "Progress",
-    *,
-    topic: str | None,
-    level: int | None,
-    count: int,
-    seed: int,
-    review: bool,
-) -> "list[Asked]":
-    """Return the questions to ask, in a seeded order; missed ones, longest ago first, to review."""
-    from kvlab.course.asked import Asked, ask
-    from kvlab.course.bank import select_questions
+def _check(topic: str | None, level: int | None, count: int) -> None:
+    """Raise `InvalidArgument` for a topic or level that is not there, or a count below 1."""
     from kvlab.course.schema import TOPICS
 
     whole_number("count", count)
@@ -69,107 +57,78 @@ def choose(
         raise InvalidArgument("topic", topic, f"must be one of {', '.join(TOPICS)}")
     if level is not None and level not in (1, 2, 3):
         raise InvalidArgument("level", level, "must be 1, 2 or 3")
+
+
+def choose(*, topic: str | None, level: int | None, count: int, seed: int) -> "list[Asked]":
+    """Return the questions to ask, in a seeded order."""
+    from kvlab.course.asked import ask
+    from kvlab.course.bank import select_questions
+
     found = select_questions(topic=topic, level=level)
-    if not review:
-        if not found:
-            raise InvalidArgument("level", level, f"no question of the topic {topic} has it")
-        return ask(found, seed=seed, count=count)
-    known = {question.id: question for question in found}
-    missed = [known[item] for item in progress.misses() if item in known]
-    if not missed:
-        raise InvalidArgument("review", True, "nothing you missed is left to ask again")
+    if not found:
+        raise InvalidArgument("level", level, f"no question of the topic {topic} has it")
+    return ask(found, seed=seed, count=count)
+
+
+def choose_due(
+    progress: "Progress", *, topic: str | None, level: int | None, count: int, seed: int
+) -> "tuple[list[Asked], str]":
+    """Return the misses that are due today, the longest due first, and a sentence about them."""
+    from kvlab.course.asked import Asked
+    from kvlab.course.bank import select_questions
+    from kvlab.course.practice import among, review_today, today
+
+    known = {question.id: question for question in select_questions(topic=topic, level=level)}
+    due, words = review_today(progress.answers(), today(), known, of=among(topic, level))
     numbers = Random(seed)
-    return [Asked(question, numbers.randrange(10**6)) for question in missed[:count]]
+    return [Asked(known[one.question_id], numbers.randrange(10**6)) for one in due[:count]], words
 
 
-def put(asked: "Asked", heading: str, progress: "Progress") -> bool | None:
-    """Ask one question until it is answered; return whether it was right, None to stop here."""
-    question = asked.question
-    print(f"{heading}  [{question.topic}, chapter {question.chapter}]")
-    print(fill(asked.text, WIDTH))
-    for letter, option in zip("ABCDEFGHIJ", asked.options, strict=False):
-        print(fill(f"{letter}  {option}", WIDTH, initial_indent="  ", subsequent_indent="     "))
-    if question.kind == "open":
-        return _mark_own(asked, progress)
-    shown = False
-    for typed in _lines(asked):
-        if typed == "q":
-            return None
-        if typed == "s":
-            return False
-        if typed == "?":
-            shown = True
-            print(fill(asked.solution(), WIDTH))
-            _keep(progress, asked, "shown", right=False)
-            return False
-        grade = asked.grade(typed)
-        print(fill(f"{grade.verdict.value}. {grade.feedback}", WIDTH))
-        if not grade.answered:
-            continue
-        _keep(progress, asked, grade.verdict, right=grade.right and not shown)
-        if grade.right:
-            return True
-        print("Try again, or ? for the answer.")
-    return None
+def _ask_all(asked: "Sequence[Asked]", sitting: Sitting) -> None:
+    """Ask one question after the other, and say the score however it ends."""
+    if hasattr(sys.stdin, "reconfigure"):  # a byte that is no text is an answer that can't be read
+        sys.stdin.reconfigure(errors="replace")
+    try:
+        for number, question in enumerate(asked, 1):
+            put(question, f"\n{number} of {len(asked)}", sitting)
+    except (KeyboardInterrupt, EOFError):
+        print(f"\nstopped; {sitting.says()}")
+    else:
+        if sitting.saved < sitting.given:
+            print(f"\n{sitting.says()}")
+    _say_score(asked, sitting.outcomes)
 
 
-def _mark_own(asked: "Asked", progress: "Progress") -> bool | None:
-    """Let the learner speak, then mark the points of the rubric by their numbers."""
-    from kvlab.course.practice import own_mark
-
-    rubric = asked.question.rubric  # type: ignore[attr-defined]
-    print("Say your answer aloud. Then press Enter to see the points.")
-    if _line("> ") == "q":
-        return None
-    print(fill(asked.solution().split("\nPoints:")[0], WIDTH))
-    for number, point in enumerate(rubric, 1):
-        print(fill(f"{number}  {point}", WIDTH, initial_indent="  ", subsequent_indent="     "))
-    print("Which points did you make? Their numbers, such as 1 3 4; Enter for none.")
-    typed = _line("> ")
-    if typed == "q":
-        return None
-    made = {int(word) for word in typed.replace(",", " ").split() if word.isdecimal()}
-    verdict, right = own_mark(made, len(rubric))
-    if 1 not in made:
-        print("The first point is the scope: say it before any number.")
-    print(f"{verdict} points.")
-    _keep(progress, asked, verdict, right=right)
-    return right
-
-
-def _keep(progress: "Progress", asked: "Asked", verdict: object, *, right: bool) -> None:
-    progress.record(asked.question.id, str(verdict), right=right, seed=asked.seed)
-
-
-def _lines(asked: "Asked") -> Iterator[str]:
-    from kvlab.course.question_html import how_to_answer
-
-    print(f"({how_to_answer(asked)})")
-    while True:
-        typed = _line("> ")
-        if typed:
-            yield typed
-
-
-def _line(prompt: str) -> str:
-    """Return a typed line; the end of the input stops the quiz as Ctrl+D does."""
-    print(prompt, end="", flush=True)
-    typed = sys.stdin.readline() if sys.stdin is not None else ""
-    if not typed:
-        raise EOFError
-    return typed.strip()
-
-
-def _say_score(results: "Sequence[tuple[Asked, bool]]") -> None:
+def _say_score(asked: "Sequence[Asked]", outcomes: Mapping[str, Outcome]) -> None:
+    """Print the score, by topic too, with what to read again; what was skipped is no answer."""
     from kvlab.course.chapters_map import find_chapter
 
-    if not results:
+    if not outcomes:
         return
-    print(f"\n{sum(right for _, right in results)} of {len(results)} right at the last try")
-    topics = sorted({asked.question.topic for asked, _ in results})
-    for topic in topics:
-        of = [(asked, right) for asked, right in results if asked.question.topic == topic]
-        missed = sorted({asked.question.chapter for asked, right in of if not right})
-        again = ", ".join(f"{number} {find_chapter(number).title}" for number in missed)
-        words = f"  {topic:15} {sum(right for _, right in of)} of {len(of)}"
+    print(f"\n{_score(list(outcomes.values()))}")
+    given = [one.question for one in asked if one.question.id in outcomes]
+    given = [question for question in given if outcomes[question.id] is not Outcome.SKIPPED]
+    for topic in sorted({question.topic for question in given}):
+        of = [question for question in given if question.topic == topic]
+        missed = [question for question in of if outcomes[question.id] is not Outcome.RIGHT]
+        chapters = sorted({question.chapter for question in missed})
+        again = ", ".join(f"{number} {find_chapter(number).title}" for number in chapters)
+        words = f"  {topic:15} {len(of) - len(missed)} of {len(of)}"
         print(words + (f"   read again: {again}" if again else ""))
+    if {Outcome.LATER, Outcome.WRONG} & set(outcomes.values()):
+        print("A miss comes back tomorrow, then later and later: kvlab quiz --review")
+
+
+def _score(outcomes: Sequence[Outcome]) -> str:
+    """Write one line of counts.
+
+    >>> _score([Outcome.RIGHT, Outcome.LATER, Outcome.WRONG, Outcome.SKIPPED])
+    '1 of 3 right at the first try, 1 more at a later one; 1 skipped'
+    """
+    count = {outcome: outcomes.count(outcome) for outcome in Outcome}
+    answered = len(outcomes) - count[Outcome.SKIPPED]
+    said = f"{count[Outcome.RIGHT]} of {answered} right at the first try" if answered else ""
+    if count[Outcome.LATER]:
+        said += f", {count[Outcome.LATER]} more at a later one"
+    skipped = f"{count[Outcome.SKIPPED]} skipped" if count[Outcome.SKIPPED] else ""
+    return "; ".join(filter(None, (said, skipped)))

@@ -1,60 +1,38 @@
-"""`kvlab quiz`: graded as the course grades, kept at once, stopped at any line without loss."""
+"""`kvlab quiz`: graded as the course grades, saved at once, stopped at any line without loss."""
 
-import io
-import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from quiz_lines import answers_of, kept, play, play_one, right_line, wrong_line
 
-from kvlab import cli
+from kvlab.course import practice
 from kvlab.course.asked import Asked, ask
 from kvlab.course.bank import find_question, select_questions
-from kvlab.course.calls import evaluate
 from kvlab.course.progress import Progress
+
+CHOICE = "07-date-on-top"
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KVLAB_HOME", str(tmp_path))
+def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVLAB_PROGRESS", str(tmp_path / "progress.json"))
 
 
-def play(monkeypatch: pytest.MonkeyPatch, lines: list[str], *arguments: str) -> int:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(line + "\n" for line in lines)))
-    return cli.run(["quiz", *arguments])
-
-
-def right_line(asked: Asked) -> str:
-    """What a learner types who knows the answer."""
-    question = asked.question
-    if question.kind == "numeric":
-        return repr(evaluate(question.fresh.answer, asked.values)) + (
-            f" {question.unit}" if question.unit not in ("", "x", "%") else question.unit
-        )
-    for letter in "ABCDEFGHIJ"[: len(asked.options)]:
-        if asked.grade(letter).right:
-            return letter
-    raise AssertionError(question.id)
-
-
-def test_right_answers_are_counted_and_kept(
+def test_right_answers_are_counted_saved_and_told_apart_from_skipped_ones(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pool = [q for q in select_questions(topic="memory") if q.kind in ("numeric", "choice")]
-    asked = ask(select_questions(topic="memory"), seed=3, count=4)
-    skipped = {"open": ["", ""]}  # Enter to see the points, Enter for none
-    lines = [
-        line
-        for one in asked
-        for line in (
-            [right_line(one)] if one.question in pool else skipped.get(one.question.kind, ["s"])
-        )
-    ]
-    known = [one for one in asked if one.question in pool]
-    assert known
-    assert play(monkeypatch, lines, "--topic", "memory", "--count", "4", "--seed", "3") == 0
+    asked = ask(select_questions(topic="memory"), seed=3, count=6)
+    known = [one for one in asked if one.question.kind != "open"][:4]
+    lines = [right_line(one) if one in known else "s" for one in asked]
+    assert play(monkeypatch, lines, "--topic", "memory", "--count", "6", "--seed", "3") == 0
     out = capsys.readouterr().out
-    assert f"{len(known)} of 4 right" in out and "seed 3" in out
-    assert all(Progress().answers()[one.question.id][-1]["right"] for one in known)
+    assert "4 of 4 right at the first try; 2 skipped" in out and "6 questions, seed 3" in out
+    assert "memory          4 of 4" in out and "read again" not in out
+    assert "kept" not in out
+    assert {name: kept(name) for name in Progress().answers()} == {
+        one.question.id: [True] for one in known
+    }
 
 
 def test_the_same_seed_asks_the_same_questions(
@@ -65,54 +43,67 @@ def test_the_same_seed_asks_the_same_questions(
         play(monkeypatch, ["s"] * 5, "--count", "5", "--seed", "11", "--level", "1")
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
+    assert "5 skipped" in outputs[0] and "right" not in outputs[0].rpartition("> ")[2]
 
 
-def test_a_wrong_answer_gets_its_feedback_and_another_try(
+def test_a_miss_that_is_right_at_once_afterwards_stays_under_review(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    question = find_question("07-date-on-top")
-    monkeypatch.setattr("kvlab.course.bank.select_questions", lambda **_: (question,))
-    asked = Asked(question, 5)
-    wrong = next(x for x in "ABCD" if not asked.grade(x).right)
-    assert play(monkeypatch, [wrong, right_line(asked)], "--count", "1", "--seed", "5") == 0
-    assert "Try again" in capsys.readouterr().out
-    assert [a["right"] for a in Progress().answers()[question.id]] == [False, True]
+    asked = Asked(find_question(CHOICE), 5)
+    assert play_one(monkeypatch, CHOICE, [wrong_line(asked), right_line(asked)]) == 0
+    out = capsys.readouterr().out
+    assert "Try again" in out and "1 question, seed 5" in out
+    assert "0 of 1 right at the first try, 1 more at a later one" in out
+    assert "07 Prefix sharing" in out and "--review" in out
+    assert kept(CHOICE) == [False, True]
+    (due,) = practice.reviews(Progress().answers())
+    assert (due.question_id, due.day) == (CHOICE, practice.today() + timedelta(1))
 
 
-def test_stopping_at_any_line_keeps_what_was_answered(
+def test_review_asks_what_is_due_and_says_plainly_when_nothing_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ask(select_questions(topic="prefix"), seed=1, count=3)
-    lines = ["?" if one.question.kind != "open" else "" for one in asked]
-    for stop in range(3):
+    assert play(monkeypatch, [], "--review") == 0
+    assert capsys.readouterr() == ("Nothing is due today.\n", "")
+    Progress().record(CHOICE, "wrong", right=False)
+    tomorrow = practice.today() + timedelta(1)
+    assert play(monkeypatch, [], "--review") == 0
+    said = f"Nothing is due today. The next one is due on {tomorrow}.\n"
+    assert capsys.readouterr().out == said
+    monkeypatch.setattr(practice, "today", lambda: tomorrow)
+    for narrowed, words in ((("--topic", "gqa"), "in gqa"), (("--level", "3"), "of level 3")):
+        assert play(monkeypatch, [], "--review", *narrowed) == 0
+        assert capsys.readouterr().out == f"Nothing is due today {words}.\n"
+    assert play(monkeypatch, ["q"], "--review", "--topic", "prefix") == 0
+    out = capsys.readouterr().out
+    assert "1 due, the longest due first" in out and "1 question, seed" in out
+    assert "stopped; nothing was answered" in out
+
+
+def test_a_file_that_was_set_aside_is_named_on_stderr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "progress.json").write_text("{", encoding="utf-8")
+    assert play_one(monkeypatch, CHOICE, [right_line(Asked(find_question(CHOICE), 5))]) == 0
+    assert "kept as progress.json.1.corrupt" in capsys.readouterr().err
+    assert kept(CHOICE) == [True]
+
+
+def test_an_input_that_ends_at_any_line_leaves_what_was_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ask(select_questions(topic="prefix"), seed=1, count=4)
+    lines, after = answers_of(asked)
+    for stop in range(len(lines) + 1):
         Progress().delete()
-        assert (
-            play(monkeypatch, lines[:stop], "--topic", "prefix", "--count", "3", "--seed", "1") == 0
-        )
-        closed = [one for one in asked[:stop] if one.question.kind != "open"]
-        assert len(Progress().answers()) == len(closed)
-        assert "Traceback" not in capsys.readouterr().err
-
-
-def test_open_questions_are_marked_by_the_learner_and_need_the_scope(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    question = find_question("07-when-to-share")
-    monkeypatch.setattr("kvlab.course.bank.select_questions", lambda **_: (question,))
-    assert play(monkeypatch, ["my answer", "2 3 4 5"], "--count", "1", "--seed", "0") == 0
-    assert "first point is the scope" in capsys.readouterr().out
-    assert play(monkeypatch, ["my answer", "1,2,3,4"], "--count", "1", "--seed", "0") == 0
-    assert [a["right"] for a in Progress().answers()[question.id]] == [False, True]
-
-
-def test_review_asks_what_was_missed_and_says_when_nothing_is_left(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert play(monkeypatch, [], "--review") == 2
-    assert "review=True" in capsys.readouterr().err
-    Progress().record("07-date-on-top", "wrong", right=False)
-    assert play(monkeypatch, ["q"], "--review") == 0
-    assert "1 questions" in capsys.readouterr().out
+        arguments = ("--topic", "prefix", "--count", "4", "--seed", "1")
+        assert play(monkeypatch, lines[:stop], *arguments) == 0
+        assert list(Progress().answers()) == after[stop]
+        out, err = capsys.readouterr()
+        assert err == ""
+        number = len(after[stop])
+        words = f"{number} answer{'' if number == 1 else 's'} kept" if number else "nothing was"
+        assert (words in out) is (stop < len(lines))
 
 
 @pytest.mark.parametrize(
@@ -122,6 +113,7 @@ def test_review_asks_what_was_missed_and_says_when_nothing_is_left(
         (["--count", "0"], "count=0"),
         (["--level", "7"], "level=7"),
         (["--seed", "-1"], "seed=-1"),
+        (["--review", "--topic", "cooking"], "topic='cooking'"),
     ],
 )
 def test_bad_input_is_refused_by_name(

@@ -3,10 +3,30 @@
 Badges and install lines in the chapters are checked against these names by the tests.
 """
 
+import sys
+
 REPOSITORY = "kvlab/kvlab"
 """Owner and name on GitHub."""
 
 BRANCH = "main"
+
+NOTEBOOKS: dict[str, str] = {
+    "00": "00_start_here.ipynb",
+    "01": "01_follow_one_token.ipynb",
+    "02": "02_recompute_or_remember.ipynb",
+    "03": "03_memory_formula.ipynb",
+    "04": "04_prefill_and_decode.ipynb",
+    "05": "05_fewer_kv_heads.ipynb",
+    "06": "06_paged_allocation.ipynb",
+    "07": "07_prefix_sharing.ipynb",
+    "08": "08_fewer_bits.ipynb",
+    "09": "09_windows_sinks_eviction.ipynb",
+    "10": "10_serving_under_pressure.ipynb",
+    "11": "11_size_a_deployment.ipynb",
+    "12": "12_on_a_real_engine.ipynb",
+    "13": "13_interview.ipynb",
+}
+"""The notebooks on the web, by chapter; a kernel that holds one notebook alone sees no folder."""
 
 
 def github_url(path: str = "") -> str:
@@ -49,3 +69,24 @@ def install_source() -> str:
     'git+https://github.com/kvlab/kvlab@main'
     """
     return f"git+https://github.com/{REPOSITORY}@{BRANCH}"
+
+
+def in_colab() -> bool:
+    """Return whether this kernel runs in Google Colab.
+
+    >>> in_colab()
+    False
+    """
+    return "google.colab" in sys.modules
+
+
+def chapter_url(number: str) -> str | None:
+    """Return where a chapter is on the web, in Colab as a notebook that runs; None for no chapter.
+
+    >>> chapter_url("03").rsplit("/", 2)[-2:]
+    ['chapters', '03_memory_formula.ipynb']
+    """
+    name = NOTEBOOKS.get(number)
+    if name is None:
+        return None
+    return colab_url(name) if in_colab() else github_url(f"chapters/{name}")

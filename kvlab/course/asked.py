@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from kvlab.arithmetic.checks import whole_number
 from kvlab.course.calls import draw, evaluate
 from kvlab.course.grading import Grade, Misconception, Target, Verdict, grade_number, unread_grade
 from kvlab.course.picked import grade_order, grade_pick
@@ -147,9 +148,9 @@ class Asked:
 
 def ask(questions: Sequence[Question], *, seed: int, count: int | None = None) -> list[Asked]:
     """Return `count` of the questions (all by default) in a seeded order with fresh numbers."""
-    order = list(questions)
+    order, seed = list(questions), whole_number("seed", seed, minimum=0)
     if count is not None:
-        order = Random(seed).sample(order, min(count, len(order)))
+        order = Random(seed).sample(order, min(whole_number("count", count), len(order)))
     return [Asked(question, seed) for question in order]
 
 

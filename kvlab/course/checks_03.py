@@ -1,7 +1,5 @@
 """What the checks of chapter 03 compare with: reference functions and known wrong ways."""
 
-import re
-
 from kvlab.arithmetic.catalogue import find_model
 from kvlab.arithmetic.memory import kv_bytes
 from kvlab.arithmetic.reader import read_model
@@ -9,8 +7,9 @@ from kvlab.arithmetic.request import size_request
 from kvlab.arithmetic.units import GIB
 from kvlab.course.grading import Grade, Misconception, Target, Verdict, grade_number, unread_grade
 from kvlab.course.guarded import WrongFunction, grade_function
+from kvlab.course.marks import read_marks
 from kvlab.course.published_table import PRINTED_MIB, STATEMENTS, marked, page_mib
-from kvlab.course.typed import MAX_CHARS, Unread
+from kvlab.course.typed import Unread
 
 Sizes = tuple[int, int, int, int, int, int]
 
@@ -191,10 +190,10 @@ def _letters(answer: object) -> frozenset[str] | Unread:
         answer = " ".join(str(part)[:3] for part in list(answer)[:40])
     if not isinstance(answer, str):
         return Unread("it is not a list of letters", empty=True)
-    text = answer.upper().strip()
-    if not text.strip(" .,;"):
+    if not answer.strip(" .,;"):
         return Unread("", empty=True)
     known = "".join(row.letter for row in STATEMENTS)
-    if len(text) > MAX_CHARS or not re.fullmatch(rf"[{known}\s,;.&+]+", text):
+    marks = read_marks(answer, len(known))
+    if isinstance(marks, Unread):
         return Unread(f'it is not a list of letters from {known[0]} to {known[-1]}, as "A C"')
-    return frozenset(re.findall(f"[{known}]", text))
+    return frozenset(known[place - 1] for place in marks)

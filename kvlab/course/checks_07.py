@@ -64,7 +64,11 @@ def grade_crowd(answer: object) -> Grade:
 
 
 def grade_bill(answer: object) -> Grade:
-    """Grade exercise 07-c."""
+    """Grade exercise 07-c.
+
+    >>> [grade_bill(text).verdict.value for text in ("$0.44", "44 cents", "44")]
+    ['right', 'right', 'wrong']
+    """
     right = prefix_bill(40_000, 25, 3.0, 125, 10)
     known = (
         ("no-cache", 3.0, "That is the price without a cache: 25 times the whole prefix."),
@@ -78,7 +82,7 @@ def grade_bill(answer: object) -> Grade:
          " prefix has 40,000."),
         ("read-discount-inverted", prefix_bill(40_000, 25, 3.0, 125, 90), "A read costs 0.1 times"
          " the base; it saves 0.9."),
+        ("cents", 100 * right, "Those are cents; the bill is asked in dollars."),
     )  # fmt: skip
     slips = tuple(Misconception(*row) for row in known)
-    words = ("$", "dollars", "dollar", "usd", "USD")
-    return grade_number(answer, Target(right, unit="", words=words, misconceptions=slips))
+    return grade_number(answer, Target(right, unit="$", misconceptions=slips))

@@ -1,5 +1,8 @@
 """What the checks of chapter 08 compare with: reference functions and known wrong ways."""
 
+import re
+from numbers import Integral
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -113,23 +116,44 @@ _BYTE_SLIPS = {
 
 
 def grade_byte(answer: object) -> Grade:
-    """Grade exercise 08-c: eight bits, as text or as a whole number.
+    """Grade exercise 08-c: eight bits as text, a byte in hexadecimal, or a whole number.
 
     >>> grade_byte("0b01011010").misconception, grade_byte("0 1011 0110").verdict.value
     ('cut-off', 'not readable')
+    >>> grade_byte("0x5b").feedback
+    'Right. 0x5b is the byte 0 1011 011, written in hexadecimal.'
     """
     if answer is None or answer is ... or answer == "":
         return unread_grade(Unread("", empty=True))
-    bits = f"{answer:08b}" if isinstance(answer, int) and answer >= 0 else str(answer)
-    bits = bits.strip().removeprefix("0b").replace(" ", "").replace("_", "")
-    if len(bits) != 8 or set(bits) - {"0", "1"}:
-        return unread_grade(Unread('it is not eight bits; write them as "0 0000 000"'))
+    byte = _read_byte(answer)
+    if byte is None:
+        return unread_grade(Unread('it is not a byte; write its eight bits as "0 0000 000"'))
+    bits = f"{byte:08b}"
+    said = ""
+    if _in_hexadecimal(answer):
+        fields = f"{bits[0]} {bits[1:5]} {bits[5:]}"
+        said = f" {str(answer).strip()} is the byte {fields}, written in hexadecimal."
     nearest = min(float8_table("e4m3"), key=lambda entry: abs(entry.value - 21.3))
-    if int(bits, 2) == nearest.byte:
-        return Grade(Verdict.RIGHT, "Right.")
+    if byte == nearest.byte:
+        return Grade(Verdict.RIGHT, f"Right.{said}")
     known, words = _BYTE_SLIPS.get(bits, ("", ""))
-    value = float8_table("e4m3")[int(bits, 2)].value
-    return Grade(Verdict.WRONG, words or f"Not right: read as E4M3 it means {value:.6g}.", known)
+    value = float8_table("e4m3")[byte].value
+    words = words or f"Not right: read as E4M3 it means {value:.6g}."
+    return Grade(Verdict.WRONG, words + said, known)
+
+
+def _in_hexadecimal(answer: object) -> bool:
+    return isinstance(answer, str) and bool(re.fullmatch(r"0x[0-9a-f]{1,2}", answer.strip(), re.I))
+
+
+def _read_byte(answer: object) -> int | None:
+    """Return the byte that an answer spells, 0 to 255, or None."""
+    if isinstance(answer, Integral):
+        return int(answer) if 0 <= answer < 256 and not isinstance(answer, bool) else None
+    if _in_hexadecimal(answer):
+        return int(str(answer), 16)
+    bits = str(answer).strip().removeprefix("0b").replace(" ", "").replace("_", "")
+    return int(bits, 2) if re.fullmatch(r"[01]{8}", bits) else None
 
 
 def grade_half_sizes(answer: object) -> Grade:

@@ -97,7 +97,7 @@ def _tensors(arrays: list[Any]) -> list[Any]:
 
 
 def _upside_down(rule: Score) -> Score:
-    return lambda received, age, key_norm: -rule(received, age, key_norm)
+    return lambda received, age, key_norm: -1.0 * rule(received, age, key_norm)
 
 
 def _below(rule: Score, got: float, bar: float, turned: Callable[[], float]) -> Grade:
@@ -105,7 +105,7 @@ def _below(rule: Score, got: float, bar: float, turned: Callable[[], float]) -> 
     said = f"Not right yet: recall {got:.3f}, heavy hitters {bar:.3f}. "
     ages = np.arange(12, 0, -1, dtype=np.float32)
     rest = np.random.default_rng(9).random((2, 12), dtype=np.float32)
-    scores = np.asarray(rule(*_tensors([rest[0], ages, rest[1]]))).ravel()
+    scores = np.asarray(rule(*_tensors([rest[0], ages, rest[1]])), dtype=np.float32).ravel()
     if np.ptp(scores) == 0:
         text = "All tokens get the same number, so nothing decides."
         return Grade(Verdict.WRONG, said + text, "all-alike")

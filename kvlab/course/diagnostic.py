@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
+from kvlab.arithmetic.checks import whole_number
 from kvlab.course.asked import Asked
 from kvlab.course.bank import select_questions
 from kvlab.course.chapters_map import CHAPTERS, INTERVIEW, find_chapter
@@ -20,6 +21,7 @@ def draw_diagnostic(seed: int) -> list[Asked]:
     >>> [asked.question.chapter for asked in draw_diagnostic(1)] == list(ASKED_ABOUT)
     True
     """
+    whole_number("seed", seed, minimum=0)
     random = Random(f"diagnostic:{seed}")
     drawn = []
     for chapter in ASKED_ABOUT:

@@ -5,7 +5,7 @@ from kvlab.course.exercises import CheckResult, Exercise, check
 
 TOKEN_FORWARDS = Exercise(
     id="02-a",
-    title="Token-forwards, with and without a cache",
+    title="Token-forwards",
     statement=(
         "Write `token_forwards(P, N)`: return (cached, uncached), the tokens that pass through the "
         "model for P prompt tokens and N emitted ones. The prefill emits the first; the last "
@@ -36,8 +36,9 @@ CACHED_STEP = Exercise(
     statement=(
         "Write `cached_step(x, keys, values, weights)` for one attention head: `x` (hidden_size,) "
         "is the newest token, `keys` and `values` (kv_len, head_dim) the cache, `weights` a dict "
-        'with the matrices "query", "key", "value" (hidden_size, head_dim). Return (output, keys, '
-        "values), each cache one row longer. Your `attend` of chapter 01 helps; roughly 4 lines."
+        'with the matrices `"query"`, `"key"`, `"value"` (hidden_size, head_dim). Return (output, '
+        "keys, values), each cache one row longer. Your `attend` of chapter 01 helps; roughly 4 "
+        "lines."
     ),
     stub="def cached_step(x, keys, values, weights):\n    ...",
     grade=checks_02.grade_step,

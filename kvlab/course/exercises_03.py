@@ -1,7 +1,8 @@
-"""The exercises of chapter 03: the formula, a config, and a published table."""
+"""The exercises of chapter 03: the formula, a config, a published table, a card, a measurement."""
 
 from kvlab.course import checks_03
 from kvlab.course.exercises import CheckResult, Exercise, check
+from kvlab.course.exercises_03_more import GROWTH, HOW_MANY_FIT
 from kvlab.course.published_table import corrections, marked
 
 CACHE_BYTES = Exercise(
@@ -108,7 +109,7 @@ INHERITED = Exercise(
     solution=f'answer = "{" ".join(sorted(marked()))}"\n# printed -> recomputed:\n{_LINES}',
 )
 
-EXERCISES = (CACHE_BYTES, FROM_A_CONFIG, TABLE_FACTOR, INHERITED)
+EXERCISES = (CACHE_BYTES, FROM_A_CONFIG, TABLE_FACTOR, INHERITED, HOW_MANY_FIT, GROWTH)
 
 
 def check_cache_bytes(answer: object) -> CheckResult:
@@ -133,3 +134,17 @@ def check_table_factor(answer: object) -> CheckResult:
 def check_inherited(answer: object) -> CheckResult:
     """Check 03-d: letters such as "A C"."""
     return check("03-d", answer)
+
+
+def check_how_many_fit(answer: object) -> CheckResult:
+    """Check 03-e: four whole numbers.
+
+    >>> check_how_many_fit([496, 124, 31, 7]).grade.misconception
+    'factor-2'
+    """
+    return check("03-e", answer)
+
+
+def check_growth(answer: object) -> CheckResult:
+    """Check 03-f: a function `bytes_held(tokens)` that returns bytes."""
+    return check("03-f", answer)

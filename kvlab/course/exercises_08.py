@@ -63,7 +63,8 @@ BYTE = Exercise(
     title="A byte by hand",
     statement=(
         "Which byte does E4M3 keep for 21.3, with scale 1? Answer with the eight bits as text, "
-        'such as "0 0000 000".'
+        'such as "0 0000 000". The same byte in hexadecimal, such as "0x00", will do: each of its '
+        "two digits stands for four bits."
     ),
     grade=checks_08.grade_byte,
     why="21.3 = 1.331 x 2^4; 4 + 7 = 1011, and 0.331 x 8 rounds to 3 = 011. It is read as 22.",

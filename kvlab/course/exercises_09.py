@@ -52,9 +52,10 @@ OWN_SCORE = Exercise(
     title="Your own rule",
     statement=(
         "Write `score(received, age, key_norm)`, the rule that decides which 12 % of the tokens "
-        "stay. Each argument has a number for each token held: the attention it drew so far, the "
-        "tokens read since it came (1 is the newest), the length of its key. Highest stays. Beat "
-        "heavy hitters on `tiny`, on texts that this page has not shown. Roughly 1 to 10 lines."
+        "stay. Each argument is a tensor with a number for each token held: the attention it drew "
+        "so far, the tokens read since it came (1 is the newest), the length of its key. Return "
+        "one of the same shape; highest stays. Beat heavy hitters on `tiny`, on texts that this "
+        "page has not shown. Roughly 1 to 10 lines."
     ),
     stub="def score(received, age, key_norm):\n    ...",
     grade=checks_09.grade_score,

@@ -1,7 +1,11 @@
 """The exercises of chapter 11: admission, a start-up log predicted, ranks against a pool."""
 
-from kvlab.course import admission_11, checks_11
+from kvlab.arithmetic.units import GIB
+from kvlab.course import admission_11, checks_11, checks_fit
 from kvlab.course.exercises import CheckResult, Exercise, check
+
+_FIT = checks_fit.heads_that_fit()
+_MHA, _GQA = (checks_fit.request_bytes(32_768, kv_heads=heads) for heads in (32, 8))
 
 ADMISSION = Exercise(
     id="11-a",
@@ -112,7 +116,35 @@ RANKS = Exercise(
     ),
 )
 
-EXERCISES = (ADMISSION, LOG_TOKENS, START_UP, RANKS)
+HEADS = Exercise(
+    id="11-e",
+    title="Thirty-two KV heads or eight?",
+    statement=(
+        "Llama 3.1 8B has 32 layers, 32 query heads, 8 KV heads, head_dim 128; its cache is in 16 "
+        "bit. One card has 62 GiB left for caches, and each request takes 32,768 tokens. How many "
+        "requests fit if every query head had its own KV head (MHA), and how many as the model is "
+        "made (GQA)? Payload only. Give two whole numbers in a list, MHA first."
+    ),
+    grade=checks_fit.grade_heads,
+    why=(
+        f"{_MHA / GIB:g} GiB a request against {_GQA / GIB:g} GiB: {_FIT[0]} against {_FIT[1]}. "
+        "Four times the bytes are not a quarter of the count, since each is rounded down."
+    ),
+    hints=(
+        "Only the number of KV heads differs. By what factor does the size of a request?",
+        "Bytes of a request: 2 x 32 layers x KV heads x 128 x 2 bytes x 32,768 tokens.",
+        "62 x 2^30 bytes over each, both rounded down on their own.",
+    ),
+    solution=(
+        "def fit(kv_heads):\n"
+        "    return 62 * 2**30 // (2 * 32 * kv_heads * 128 * 2 * 32_768)\n"
+        "\n"
+        "\n"
+        "answer = [fit(32), fit(8)]\n"
+    ),
+)
+
+EXERCISES = (ADMISSION, LOG_TOKENS, START_UP, RANKS, HEADS)
 
 
 def check_admission_bound(answer: object) -> CheckResult:
@@ -141,3 +173,12 @@ def check_rank_requests(answer: object) -> CheckResult:
     'pooled'
     """
     return check("11-d", answer)
+
+
+def check_heads_that_fit(answer: object) -> CheckResult:
+    """Check 11-e: two whole numbers.
+
+    >>> check_heads_that_fit([15, 3]).grade.misconception
+    'swapped'
+    """
+    return check("11-e", answer)

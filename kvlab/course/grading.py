@@ -43,8 +43,8 @@ class Grade:
 
     @property
     def answered(self) -> bool:
-        """Whether there was an answer that could be judged."""
-        return self.verdict not in (Verdict.NOT_ANSWERED, Verdict.UNREADABLE)
+        """Whether there was an answer that could be judged; one that means two things cannot."""
+        return self.verdict not in (Verdict.NOT_ANSWERED, Verdict.UNREADABLE, Verdict.AMBIGUOUS)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ until its points are ticked after the end.
 import time
 from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
+from numbers import Real
 
 from kvlab.course.asked import Asked
 from kvlab.course.grading import Grade, Verdict
@@ -17,7 +18,8 @@ from kvlab.course.progress import Progress
 from kvlab.course.questions import OpenQuestion
 from kvlab.errors import InvalidArgument
 
-UNREAD = (Verdict.NOT_ANSWERED, Verdict.UNREADABLE, Verdict.AMBIGUOUS)
+LONGEST = 24 * 60
+"""Minutes of the longest interview: a day."""
 
 
 def with_options(asked: Asked) -> str:
@@ -56,10 +58,8 @@ class Interview:
     ) -> None:
         if not asked:
             raise InvalidArgument("asked", [], "must hold one question or more")
-        if minutes <= 0:
-            raise InvalidArgument("minutes", minutes, "must be above 0")
         self.asked, self.progress = list(asked), progress
-        self.watch = Stopwatch(60 * minutes, now)
+        self.watch = Stopwatch(60 * _check_minutes(minutes), now)
         self.stage, self.place = Stage.READY, 0
         self.grades: dict[int, Grade] = {}
         self._unmarked: list[int] = []
@@ -68,6 +68,11 @@ class Interview:
     def current(self) -> Asked:
         """The question that is asked, or marked, now."""
         return self.asked[self.place]
+
+    @property
+    def note(self) -> str:
+        """What went wrong with keeping the answers, if anything did."""
+        return "" if self.progress is None else self.progress.note
 
     @property
     def is_spoken(self) -> bool:
@@ -92,7 +97,7 @@ class Interview:
         if self.stage is not Stage.RUNNING or self.check_time():
             return False
         grade = self.current.grade(typed)
-        if grade.verdict in UNREAD:
+        if not grade.answered:
             return False
         self._keep(grade, grade.verdict)
         self._move_on()
@@ -160,3 +165,11 @@ class Interview:
         if self.progress is not None:
             question, seed = self.current.question, self.current.seed
             self.progress.record(question.id, words, right=right, seed=seed)
+
+
+def _check_minutes(minutes: float) -> float:
+    """Return the minutes of an interview, or say what they must be."""
+    number = isinstance(minutes, Real) and not isinstance(minutes, bool)
+    if not number or not 0 < minutes <= LONGEST:  # nan is neither
+        raise InvalidArgument("minutes", minutes, f"must be a number above 0, at most {LONGEST:,}")
+    return float(minutes)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from kvlab.arithmetic.checks import whole_number
 from kvlab.course.asked import Asked
 from kvlab.course.bank import load_questions
 from kvlab.course.questions import Question
@@ -24,6 +25,9 @@ def draw_interview(seed: int, *, spoken: int = SPOKEN, graded: int = GRADED) -> 
     >>> sum(kinds), len(kinds)
     (4, 12)
     """
+    whole_number("seed", seed, minimum=0)
+    whole_number("spoken", spoken, minimum=0)
+    whole_number("graded", graded, minimum=0)
     if spoken + graded < 1:
         raise InvalidArgument("spoken + graded", spoken + graded, "must be 1 or more")
     random = Random(f"interview:{seed}")

@@ -75,6 +75,36 @@ def due_today(answers: Answers, day: date, known: Collection[str] | None = None)
     return [one for one in reviews(answers, known) if one.day <= day]
 
 
+def review_today(
+    answers: Answers, day: date, known: Collection[str] | None = None, *, of: str = ""
+) -> tuple[list[Due], str]:
+    """Return what is due on `day`, the longest due first, and a sentence that says so.
+
+    `of` tells what `known` was narrowed to. The notebook and the terminal both ask this.
+
+    >>> review_today({}, date(2026, 3, 1))
+    ([], 'Nothing is due today.')
+    """
+    due = due_today(answers, day, known)
+    if due:
+        return due, f"{len(due)} due, the longest due first. A right answer moves it on."
+    later = reviews(answers, known)
+    when = f" The next one is due on {later[0].day.isoformat()}." if later else ""
+    return [], f"{' '.join(filter(None, ('Nothing is due today', of)))}.{when}"
+
+
+def among(topic: str | None, level: int | None) -> str:
+    """Return words for what a review is narrowed to.
+
+    >>> among("memory", 2), among(None, None)
+    ('in memory, level 2', '')
+    """
+    of_level = f"level {level}" if level else ""
+    if topic is None:
+        return f"of {of_level}" if of_level else ""
+    return ", ".join(filter(None, (f"in {topic}", of_level)))
+
+
 @dataclass(frozen=True)
 class TopicScore:
     """The last answer to each question of a topic: right of answered, and what to read again."""

@@ -82,7 +82,8 @@ def _ratio(text: str, value: float, unit: str) -> float | None:
         if isinstance(typed, Unread) or not value:
             return None
         spelled = split_per(typed.unit)[0]
-        units = [u for u in read_unit(spelled) if u.family == asked.family] if spelled else [asked]
+        meant = read_unit(spelled) or read_unit(spelled.partition(" ")[0])  # "9 billion tokens"
+        units = [u for u in meant if u.family == asked.family] if spelled else [asked]
         if not units and asked.family == "number":
             units = [asked]  # a word for what is counted
         if not units:

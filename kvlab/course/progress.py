@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kvlab._paths import user_dir
+from kvlab._paths import own_dir, user_dir
+from kvlab.errors import KvlabError
 
 VERSION = 1
 KEEP = 50
@@ -22,9 +23,16 @@ KEEP = 50
 
 
 def default_path() -> Path:
-    """Return the learner's file; `KVLAB_PROGRESS` names another, as for building the chapters."""
+    """Return the learner's file; `KVLAB_PROGRESS` names another, as for building the chapters.
+
+    It lies beside the weights, unless those are a shared folder in which one may only read.
+    """
     named = os.environ.get("KVLAB_PROGRESS")
-    return Path(named).expanduser() if named else user_dir() / "progress.json"
+    if named:
+        return Path(named).expanduser()
+    folder = user_dir()
+    shared = folder.is_dir() and not os.access(folder, os.W_OK)
+    return (own_dir() if shared else folder) / "progress.json"
 
 
 @dataclass
@@ -34,19 +42,29 @@ class Progress:
     >>> import tempfile
     >>> progress = Progress(Path(tempfile.mkdtemp()) / "progress.json")
     >>> progress.record("02-cached-forwards", "right", right=True, seed=3)
+    True
     >>> progress.score(["02-cached-forwards", "02-doubling"])
     (1, 1)
     """
 
     path: Path = field(default_factory=default_path)
-    note: str = field(default="", init=False)
+    _unsaved: str = field(default="", init=False, repr=False)
+    _aside: str = field(default="", init=False, repr=False)
+
+    @property
+    def note(self) -> str:
+        """What the learner should be told: that a save failed, else that a file was set aside."""
+        return self._unsaved or self._aside
 
     def answers(self) -> dict[str, list[dict[str, Any]]]:
         """Return all answers kept, oldest first, read afresh from the file."""
         return self._read()["answers"]
 
-    def record(self, item_id: str, verdict: str, *, right: bool, seed: int = 0) -> None:
-        """Keep one answer; the file is replaced at once, so at most this answer can be lost."""
+    def record(self, item_id: str, verdict: str, *, right: bool, seed: int = 0) -> bool:
+        """Keep one answer and return whether it is in the file; `note` says why if it is not.
+
+        The file is replaced at once, so at most this answer can be lost.
+        """
         document = self._read()
         when = datetime.now(UTC).isoformat(timespec="seconds")
         kept = document["answers"].setdefault(item_id, [])
@@ -54,7 +72,7 @@ class Progress:
             {"when": when, "verdict": str(verdict), "right": bool(right), "seed": int(seed)}
         )
         del kept[:-KEEP]
-        self._write(document)
+        return self._write(document)
 
     def score(self, item_ids: list[str]) -> tuple[int, int]:
         """Return (right, answered) over some questions; the last answer to each counts."""
@@ -62,19 +80,21 @@ class Progress:
         last = [answers[item][-1] for item in item_ids if answers.get(item)]
         return sum(bool(answer.get("right")) for answer in last), len(last)
 
-    def misses(self) -> list[str]:
-        """Return the ids whose last answer was not right, longest ago first."""
-        answers = self.answers()
-        missed = [(kept[-1]["when"], item) for item, kept in answers.items() if _missed(kept)]
-        return [item for _, item in sorted(missed)]
-
     def delete(self) -> bool:
-        """Delete the file and whatever a kill or a set-aside copy left; say if there was any."""
+        """Delete the file and whatever a kill or a set-aside copy left; say if there was any.
+
+        Raises `KvlabError` naming what could not be deleted.
+        """
         folder = self.path.parent
         found = [self.path, *folder.glob(f"{self.path.name}.*"), *folder.glob(".progress-*")]
         there = [path for path in found if path.is_file()]
-        for path in there:
-            path.unlink(missing_ok=True)
+        try:
+            for path in there:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            why = error.strerror or error
+            raise KvlabError(f"not deleted: {path.name} in {folder}: {why}") from error
+        self._unsaved = self._aside = ""
         return bool(there)
 
     def _read(self) -> dict[str, Any]:
@@ -99,26 +119,29 @@ class Progress:
 
     def _set_aside(self, why: str) -> None:
         """Rename a file that cannot be used; earlier copies stay. Only files are ever renamed."""
-        if not self.path.is_file():
-            self.note = f"Your progress is not kept: {self.path} is no ordinary file."
-            return
-        number = 1
-        while (copy := self.path.with_name(f"{self.path.name}.{number}.{why}")).exists():
-            number += 1
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # where nothing may be touched, saving says so
+            if not self.path.is_file():
+                self._unsaved = f"Your progress is not kept: {self.path} is no ordinary file."
+                return
+            number = 1
+            while (copy := self.path.with_name(f"{self.path.name}.{number}.{why}")).exists():
+                number += 1
             self.path.replace(copy)
-            self.note = f"Your progress file could not be used and was kept as {copy.name}."
+            self._aside = f"Your progress file could not be used and was kept as {copy.name}."
 
-    def _write(self, document: dict[str, Any]) -> None:
-        """Replace the file in one move; where nothing can be written, say so in `note`."""
-        if self.path.exists() and not self.path.is_file():
-            self.note = f"Your progress is not kept: {self.path} is no ordinary file."
-            return
+    def _write(self, document: dict[str, Any]) -> bool:
+        """Replace the file in one move and return True; else say in `note` why not."""
         try:
+            if self.path.exists() and not self.path.is_file():
+                self._unsaved = f"Your progress is not kept: {self.path} is no ordinary file."
+                return False
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _replace(self.path, json.dumps(document, indent=1))
         except OSError as error:
-            self.note = f"Your progress was not saved: {error.strerror or error}."
+            self._unsaved = f"Your progress was not saved: {error.strerror or error}."
+            return False
+        self._unsaved = ""
+        return True
 
 
 def _replace(path: Path, text: str) -> None:
@@ -133,11 +156,6 @@ def _replace(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _missed(kept: list[dict[str, Any]]) -> bool:
-    """Whether the last answer was wrong; the unanswered and the unreadable do not count."""
-    return bool(kept) and not kept[-1].get("right")
 
 
 def _sound(document: object) -> bool:

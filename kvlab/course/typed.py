@@ -8,8 +8,10 @@ import math
 import numbers
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+
+from kvlab.course.typed_units import MONEY
 
 MAX_CHARS = 120
 MAX_EXPONENT = 60
@@ -28,6 +30,7 @@ _NUMBER = re.compile(
     r"|[x*]\s*10\s*(?:\^|\*\*)\s*(?P<ten>[+-]?[0-9]{1,4})(?![0-9]))?"
     r"(?P<unit>.*)"
 )
+_PRICE = re.compile(r"(?P<sign>[+-]?)\s*(?:us\s?)?(?:\$|usd\b)\s*(?=[-+]?[.,]?[0-9])", re.I)
 _FRACTION = re.compile(r"(?P<sign>[+-]?)\s*(?P<over>[0-9]{1,9})\s*/\s*(?P<under>[0-9]{1,9})")
 _TO_ONE = re.compile(r"(?P<over>[0-9.,]{1,20})\s*:\s*1")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]?(?:,[0-9]{2})*,[0-9]{3}")
@@ -58,6 +61,8 @@ def read_typed(answer: object) -> Typed | Unread:
     Typed(readings=(Decimal('2.5'),), unit='GiB', digits='2,5')
     >>> read_typed("327.680").readings
     (Decimal('327.680'), Decimal('327680'))
+    >>> read_typed("$0.44").unit
+    '$'
     >>> read_typed(...).empty
     True
     """
@@ -116,7 +121,17 @@ def _read_text(raw: str) -> Typed | Unread:
     if text.lower().lstrip("+-") in {"inf", "infinity", "∞"}:
         return Unread("the number is not finite")
     text = _LEAD.sub("", text, count=1) if _LEAD.match(text) else text
+    if price := _PRICE.match(text):
+        return _read_price(price["sign"] + text[price.end() :])
     return _read_fraction(text) or _read_number(text)
+
+
+def _read_price(amount: str) -> Typed | Unread:
+    """Read what stood after a "$"; the sign of money becomes the unit."""
+    typed = _read_number(amount)
+    if isinstance(typed, Unread) or MONEY.get(typed.unit.lower()) == "1":
+        return typed
+    return replace(typed, unit=f"$ {typed.unit}".strip())
 
 
 def _read_fraction(text: str) -> Typed | Unread | None:

@@ -18,6 +18,7 @@ FAMILIES = {
     "seconds": "a time",
     "flop": "an amount of work in FLOP",
     "flop/s": "work per second in FLOP/s",
+    "dollars": "an amount of money in dollars",
     "number": "a plain number",
 }
 _DECIMAL = {"k": "kilo", "K": "kilo", "M": "mega", "G": "giga", "T": "tera", "P": "peta"}
@@ -34,6 +35,10 @@ _PLAIN = {"x": "1", "X": "1", "times": "1", "fold": "1", "-fold": "1", "%": "0.0
 _PLAIN |= {"percent": "0.01", "per cent": "0.01", "pct": "0.01", "thousand": "1e3"}
 _PLAIN |= {"million": "1e6", "mn": "1e6", "M": "1e6", "billion": "1e9", "bn": "1e9"}
 _PLAIN |= {"G": "1e9", "trillion": "1e12", "T": "1e12"}
+MONEY = dict.fromkeys(["$", "us$", "us $", "usd", "us dollars", "dollar", "dollars"], "1")
+MONEY |= dict.fromkeys(["cent", "cents", "us cents", "ct", "\u00a2"], "0.01")
+"""What dollars and cents are called, and what each is in dollars."""
+
 _PER = re.compile(
     r"(?P<rest>.*?)\s*(?:/|\bper )\s*"
     r"(?P<what>token|layer|request|user|rank|gpu|card|step|head|position|sequence)s?",
@@ -79,6 +84,8 @@ def read_unit(text: str) -> tuple[Unit, ...]:
         return (Unit("number", Decimal(1000)), Unit("number", Decimal(1024)))
     if factor := _PLAIN.get(text) or _PLAIN.get(text.lower()):
         return (Unit("number", Decimal(factor)),)
+    if worth := MONEY.get(text.lower()):
+        return (Unit("dollars", Decimal(worth)),)
     if found := _PER_SECOND.fullmatch(text):
         return _rate(found["rest"])
     if re.fullmatch(r"[kKMGTP]i?(?:[bB]|bit)ps", text):

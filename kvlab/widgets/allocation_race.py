@@ -9,7 +9,7 @@ from kvlab.figures.allocators import Lane, allocators
 from kvlab.figures.palette import request_letter
 from kvlab.paging.block_manager import BlockManager
 from kvlab.paging.contiguous import ContiguousManager
-from kvlab.paging.stream import StreamStep, make_stream, run_stream
+from kvlab.paging.stream import StreamRequest, StreamStep, make_stream, run_stream
 from kvlab.widgets.base import Frame
 from kvlab.widgets.controls import button, dropdown, powers, set_range
 from kvlab.widgets.player import StepPlayer
@@ -36,7 +36,6 @@ POLICIES = {
 _READING = "Each row is a stretch of one memory, to scale; a letter is a request."
 
 
-@lru_cache(maxsize=32)
 def race_steps(
     lengths: str, policy: str, block_size: int
 ) -> tuple[tuple[StreamStep, ...], tuple[StreamStep, ...]]:
@@ -46,11 +45,25 @@ def race_steps(
     >>> first_refusal(pieces) < first_refusal(blocks)
     True
     """
-    stream = make_stream(COUNT, longest=LONGEST, seed=6, **STREAMS[lengths])  # type: ignore[arg-type]
-    final = {request.number: request.final_length for request in stream}
+    return _steps_in_pieces(lengths, policy), _steps_in_blocks(lengths, block_size)
+
+
+@lru_cache(maxsize=16)
+def _stream(lengths: str) -> list[StreamRequest]:
+    return make_stream(COUNT, longest=LONGEST, seed=6, **STREAMS[lengths])  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=16)
+def _steps_in_pieces(lengths: str, policy: str) -> tuple[StreamStep, ...]:
+    final = {request.number: request.final_length for request in _stream(lengths)}
     one = ContiguousManager(NUM_SLOTS, LONGEST, policy=policy, final_length=final.__getitem__)
+    return tuple(run_stream(one, _stream(lengths)))
+
+
+@lru_cache(maxsize=32)
+def _steps_in_blocks(lengths: str, block_size: int) -> tuple[StreamStep, ...]:
     paged = BlockManager(NUM_SLOTS // block_size, block_size, prefix_caching=False)
-    return tuple(run_stream(one, stream)), tuple(run_stream(paged, stream))
+    return tuple(run_stream(paged, _stream(lengths)))
 
 
 def first_refusal(steps: tuple[StreamStep, ...]) -> int:

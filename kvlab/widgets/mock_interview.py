@@ -11,18 +11,15 @@ from random import randrange
 
 import ipywidgets as widgets
 
-from kvlab.course.interview import Interview, Stage, with_options
+from kvlab.course.interview import Interview, Stage
 from kvlab.course.mock import GRADED, SPOKEN, draw_interview, minutes_and_seconds
-from kvlab.course.practice import spoken_answer
 from kvlab.course.progress import Progress
-from kvlab.course.question_html import how_to_answer, render
+from kvlab.course.question_html import how_to_answer
 from kvlab.course.questions import OpenQuestion
-from kvlab.figures.cards import feedback
-from kvlab.figures.interview_report import Outcome, interview_report
-from kvlab.figures.svg import Picture
 from kvlab.figures.tables import note
 from kvlab.widgets.base import Frame, Panel
 from kvlab.widgets.controls import button, observe_once
+from kvlab.widgets.interview_frames import interview_numbers, interview_picture
 from kvlab.widgets.point_ticks import PointTicks
 
 _GO = {Stage.READY: "start", Stage.RUNNING: "stop the clock"}
@@ -52,10 +49,10 @@ class MockInterview(Panel):
             layout=widgets.Layout(width="420px"),
         )
         return {
+            "go": button("start", self.go, hint="start, stop the clock, or go on"),
             "answer": entry,
             "points": self.ticks.row,
             "next": button("next", self.next, hint="leave this question for good"),
-            "go": button("start", self.go, hint="start, stop the clock, or go on"),
             "end": button("end the interview", self.end, hint="end it and see the report"),
         }
 
@@ -64,6 +61,7 @@ class MockInterview(Panel):
         self.talk.go()
         self._start_ticking()
         self._show()
+        self._lead()
 
     def next(self) -> None:
         """Leave this question, or keep the points that are ticked."""
@@ -72,11 +70,13 @@ class MockInterview(Panel):
         else:
             self.talk.next()
         self._show()
+        self._lead()
 
     def end(self) -> None:
         """End the interview: mark what was spoken, then see the report."""
         self.talk.end()
         self._show()
+        self._lead()
 
     def tick(self) -> None:
         """Show the time, and the end when it is up."""
@@ -90,6 +90,18 @@ class MockInterview(Panel):
         taken = self.talk.answer(typed)
         unread = not taken and self.talk.stage is Stage.RUNNING
         self._show(f"This cannot be read. {form}" if unread else "", keep=unread)
+        self._lead()
+
+    def _lead(self) -> None:
+        """Put the focus where the next question is answered, so that nobody has to look for it.
+
+        Only after a key or a click of the learner's: a clock must not take the focus away.
+        """
+        stage, typed = self.talk.stage, not self.talk.is_spoken
+        where = {Stage.RUNNING: "answer" if typed else "next", Stage.STOPPED: "go"}.get(stage)
+        control = self.ticks.boxes[0] if stage is Stage.MARKING else self.controls.get(where or "")
+        if hasattr(control, "focus"):  # not in ipywidgets 7
+            control.focus()
 
     def _start_ticking(self) -> None:
         """Show the time each second where an event loop runs; without one each action does."""
@@ -128,55 +140,13 @@ class MockInterview(Panel):
         if stage is Stage.MARKING and isinstance(talk.current.question, OpenQuestion):
             self.ticks.ask(len(talk.current.question.rubric))
         self._show_clock()
-        self.show_frame(Frame(self._picture(), self._numbers(), event))
+        said = " ".join(words for words in (event, talk.note) if words)
+        self.show_frame(Frame(interview_picture(talk), interview_numbers(talk), said))
 
     def _next_words(self) -> str:
         if self.talk.stage is Stage.MARKING:
             return "keep these points"
         return "I have said it" if self.talk.is_spoken else "leave it, next question"
-
-    def _picture(self) -> Picture:
-        talk = self.talk
-        if talk.stage is Stage.READY:
-            minutes = minutes_and_seconds(talk.watch.limit_seconds)
-            return feedback("note", _RULES.format(len(talk.asked), minutes), heading="The rules")
-        if talk.stage is Stage.STOPPED:
-            words = "The clock stands. The question comes back when you go on."
-            return feedback("note", words, heading="Stopped")
-        question = talk.current.question
-        if talk.stage is Stage.DONE:
-            return interview_report(talk.by_topic(), self._outcomes())
-        asked = render(talk.current, number=talk.place + 1)
-        if talk.stage is Stage.MARKING and isinstance(question, OpenQuestion):
-            told = "Tick the points that you made.\n\n" + spoken_answer(question)
-            return Picture(asked + str(feedback("solution", told)), label=question.text)
-        return Picture(asked, label=talk.current.text)
-
-    def _outcomes(self) -> list[Outcome]:
-        found = []
-        for place, asked in enumerate(self.talk.asked):
-            grade, question = self.talk.grades.get(place), asked.question
-            spoken = isinstance(question, OpenQuestion)
-            answer = spoken_answer(question) if spoken else asked.solution()
-            right, remark = (grade.right, grade.feedback) if grade else (None, "")
-            found.append(Outcome(with_options(asked), right, remark, answer))
-        return found
-
-    def _numbers(self) -> dict[str, str]:
-        talk = self.talk
-        if talk.stage is Stage.DONE:
-            right, total = talk.score()
-            return {"right": f"{right} of {total}", "answered": str(len(talk.grades))}
-        if talk.stage is Stage.READY:
-            return {"questions": str(len(talk.asked))}
-        return {"question": f"{talk.place + 1} of {len(talk.asked)}"}
-
-
-_RULES = (
-    "{} questions, {} on the clock. Some you type, some you say aloud. There are no hints, and no "
-    "word on your answers before the end. A question that you leave does not come back.\n\n"
-    "You can stop the clock and go on later, as long as this notebook's kernel lives."
-)
 
 
 def mock_interview(

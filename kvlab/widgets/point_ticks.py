@@ -3,6 +3,7 @@
 import ipywidgets as widgets
 
 MOST_POINTS = 10
+ROOMY = {"width": "max-content", "margin": "2px 14px 2px 2px"}
 
 
 class PointTicks:
@@ -25,9 +26,7 @@ class PointTicks:
     @staticmethod
     def _make_box(number: int) -> widgets.Checkbox:
         name = "point 1: scope" if number == 1 else f"point {number}"
-        return widgets.Checkbox(
-            description=name, indent=False, layout=widgets.Layout(width="max-content")
-        )
+        return widgets.Checkbox(description=name, indent=False, layout=widgets.Layout(**ROOMY))
 
     @property
     def made(self) -> set[int]:

@@ -8,8 +8,8 @@ from random import randrange
 import ipywidgets as widgets
 
 from kvlab.course.asked import Asked, ask
-from kvlab.course.bank import load_questions, select_questions
-from kvlab.course.practice import due_today, reviews, today
+from kvlab.course.bank import select_questions
+from kvlab.course.practice import among, review_today, today
 from kvlab.course.progress import Progress
 from kvlab.course.questions import LEVELS
 from kvlab.course.schema import TOPICS
@@ -56,7 +56,7 @@ class Practice(Quiz):
         what, level = self.controls["what"].value, self.controls["level"].value or None
         self.remark = ""
         if what == DUE:
-            chosen = self._due()
+            chosen = self._due(level)
         else:
             topic = None if what == EVERY else what
             pool = select_questions(topic=topic, level=level)
@@ -68,19 +68,15 @@ class Practice(Quiz):
         self.asked, self.right = chosen, set()
         self._turn_to(0)
 
-    def _due(self) -> list[Asked]:
-        """Return the misses that are due, the longest due first, or say when the next one is."""
+    def _due(self, level: int | None) -> list[Asked]:
+        """Return the misses of a level that are due, or say when the next one is."""
         assert self.progress is not None
-        bank = {question.id: question for question in load_questions()}
+        bank = {question.id: question for question in select_questions(level=level)}
         answers = self.progress.answers()
-        due = due_today(answers, today(), bank)
-        if due:
-            self.remark = f"{len(due)} due, the longest due first. A right answer moves it on."
-            return [Asked(bank[one.question_id], self._drawn()) for one in due]
-        later = reviews(answers, bank)
-        when = f" The next one is due on {later[0].day.isoformat()}." if later else ""
-        self.remark = f"Nothing is due today.{when} The question above stays."
-        return []
+        due, self.remark = review_today(answers, today(), bank, of=among(None, level))
+        if not due:
+            self.remark += " The question above stays."
+        return [Asked(bank[one.question_id], self._drawn()) for one in due]
 
     def show_frame(self, frame: Frame) -> None:
         """Put a frame on the page, with what the choice of questions has to say."""

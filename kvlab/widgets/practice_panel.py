@@ -3,6 +3,7 @@
 from kvlab.course.bank import load_questions
 from kvlab.course.practice import due_today, reviews, score_by_topic, today
 from kvlab.course.progress import Progress
+from kvlab.errors import KvlabError
 from kvlab.figures.score_card import score_card
 from kvlab.widgets.base import Frame, Panel
 from kvlab.widgets.controls import button
@@ -34,9 +35,12 @@ class RecordPanel(Panel):
             self._ask(True)
             self._draw(SURE)
             return
-        there = self.progress.delete()
+        try:
+            said = "Deleted." if self.progress.delete() else "There was nothing to delete."
+        except KvlabError as error:
+            said = f"{error}."
         self._ask(False)
-        self._draw("Deleted." if there else "There was nothing to delete.")
+        self._draw(said)
 
     def _ask(self, asked: bool) -> None:
         self._asked = asked

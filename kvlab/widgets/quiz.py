@@ -29,6 +29,7 @@ _KINDS = {
     Verdict.RIGHT: "right",
     Verdict.NOT_ANSWERED: "open",
     Verdict.UNREADABLE: "open",
+    Verdict.AMBIGUOUS: "open",
 }
 
 
@@ -184,7 +185,8 @@ def quiz(
 ) -> Quiz:
     """Return a quiz on a chapter, on named questions or on a set such as "placement".
 
-    Numbers are fresh each time unless `seed` is given; results are kept where `progress` says.
+    Numbers are fresh each time unless `seed` is given. Each answer is kept in the learner's own
+    file, or where `progress` says; looking and turning pages write nothing.
 
     >>> quiz("02", ids=["02-cached-forwards"], seed=1).numbers
     {'question': '1 of 1', 'right so far': '0'}
@@ -193,4 +195,5 @@ def quiz(
     chosen = chosen or list(select_questions(chapter=chapter, in_set=in_set))
     used = randrange(10**6) if seed is None else seed
     asked = ask(chosen, seed=used, count=count)
-    return Quiz(asked, progress=progress, fixed=seed is not None)
+    kept = Progress() if progress is None else progress
+    return Quiz(asked, progress=kept, fixed=seed is not None)

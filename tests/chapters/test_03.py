@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from kvlab.arithmetic.accounting import accountings
 from kvlab.arithmetic.catalogue import find_model, model_shape
 from kvlab.arithmetic.gpus import find_gpu
@@ -13,9 +11,6 @@ from kvlab.arithmetic.memory_split import MemorySplit, split_memory
 from kvlab.arithmetic.reader import read_model
 from kvlab.arithmetic.request import size_request
 from kvlab.arithmetic.units import GB, GIB
-from kvlab.course.bank import select_questions
-from kvlab.course.claims import find_claim
-from kvlab.course.exercises import exercises_of
 from kvlab.model.tiny_families import FAMILIES, WINDOW
 
 SOURCE = Path(__file__).resolve().parents[2] / "chapters" / "src" / "03_memory_formula.py"
@@ -176,40 +171,8 @@ def test_the_sizes_in_exercise_b_are_those_of_the_config() -> None:
     assert f"num_hidden_layers {config['num_hidden_layers']}" in PROSE
 
 
-def test_every_exercise_stands_with_its_statement_check_hint_and_solution() -> None:
-    for exercise in exercises_of("03"):
-        where = TEXT.index(f"# **{exercise.id} ")
-        first = exercise.statement.split("`")[0][:40]
-        assert first in TEXT[where:]
-        for cell in (f'check("{exercise.id}"', f'hint_steps("{exercise.id}")'):
-            assert cell in TEXT
-        assert f'solution("{exercise.id}")' in TEXT
-
-
-def test_every_question_finds_its_anchor() -> None:
-    anchors = set(re.findall(r'<a id="([^"]+)"></a>', TEXT))
-    questions = select_questions(chapter="03")
-    assert len(questions) >= 6
-    assert {question.anchor for question in questions} <= anchors
-
-
-@pytest.mark.parametrize("claim", re.findall(r'claim_quiz\("([^"]+)"\)', TEXT))
-def test_the_claims_shown_are_those_of_this_chapter(claim: str) -> None:
-    assert find_claim(claim).chapter == "03"
-
-
-def test_two_to_five_claims_are_shown() -> None:
-    assert 2 <= TEXT.count("claim_quiz(") <= 5
-
-
 def test_only_one_formula_is_written_out_in_the_chapter() -> None:
     """The formula stands once in the prose's own code; everything else calls the package."""
     code = "\n".join(line for line in TEXT.splitlines() if not line.startswith("#"))
     assert len(re.findall(r"2 \* layers \* kv_heads", code)) == 1
     assert not re.search(r"num_kv_heads \* \w*\.?head_dim", code)
-
-
-def test_minutes_of_core_and_deep_sections_add_up() -> None:
-    for kind, total in (("Core", 20), ("Deep dive", 25)):
-        minutes = re.findall(rf"\*\*{kind} · (\d+) minutes\*\*", TEXT)
-        assert sum(map(int, minutes)) == total

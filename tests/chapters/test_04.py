@@ -1,6 +1,5 @@
 """Every number and name in the prose of chapter 04, checked against the functions."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,6 @@ from kvlab.arithmetic.roofline import (
 )
 from kvlab.arithmetic.roofline_work import decode_work
 from kvlab.course.bank import select_questions
-from kvlab.course.claims import find_claim
-from kvlab.course.exercises import exercises_of
 
 SOURCE = Path(__file__).resolve().parents[2] / "chapters" / "src" / "04_prefill_and_decode.py"
 TEXT = SOURCE.read_text(encoding="utf-8")
@@ -94,34 +91,5 @@ def test_eight_links_take_an_eighth_of_the_time_of_one() -> None:
     assert one == pytest.approx(8 * many)
 
 
-def test_every_exercise_stands_with_its_statement_check_hint_and_solution() -> None:
-    for exercise in exercises_of("04"):
-        where = TEXT.index(f"# **{exercise.id} ")
-        assert exercise.statement[:60] in TEXT[where:]
-        for cell in (f'check("{exercise.id}"', f'hint_steps("{exercise.id}")'):
-            assert cell in TEXT
-        assert f'solution("{exercise.id}")' in TEXT
-
-
-def test_every_question_finds_its_anchor() -> None:
-    anchors = set(re.findall(r'<a id="([^"]+)"></a>', TEXT))
-    assert {question.anchor for question in select_questions(chapter="04")} <= anchors
-    assert "closing-the-gap" in anchors
-
-
-def test_the_questions_asked_are_in_the_bank() -> None:
-    asked = re.search(r'names = "([^"]+)"', TEXT)
-    ids = {question.id for question in select_questions(chapter="04")}
-    assert asked and {f"04-{name}" for name in asked[1].split()} < ids
-    assert "04-speculative-order" in ids
-
-
-@pytest.mark.parametrize("claim", re.findall(r'claim_quiz\("([^"]+)"\)', TEXT))
-def test_the_claims_are_those_of_this_chapter(claim: str) -> None:
-    assert find_claim(claim).chapter == "04"
-
-
-def test_minutes_of_core_and_deep_sections_add_up() -> None:
-    for kind, total in (("Core", 15), ("Deep dive", 15)):
-        minutes = re.findall(rf"\*\*{kind} · (\d+) minutes\*\*", TEXT)
-        assert sum(map(int, minutes)) == total
+def test_the_gap_can_be_linked_to() -> None:
+    assert '<a id="closing-the-gap"></a>' in TEXT

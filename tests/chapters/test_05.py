@@ -4,8 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from kvlab._paths import data_dir
 from kvlab.arithmetic.catalogue import find_model, model_shape
 from kvlab.arithmetic.head_sharing import kv_head_choices
@@ -16,7 +14,6 @@ from kvlab.arithmetic.reader import read_model
 from kvlab.arithmetic.request import size_request
 from kvlab.course.bank import select_questions
 from kvlab.course.claims import find_claim
-from kvlab.course.exercises import exercises_of
 from kvlab.model.train_curves import LEFT_CHANCE, load_curves
 from kvlab.model.train_recipes import find_recipe
 from kvlab.widgets.heads_explorer import heads_frame, twin
@@ -65,7 +62,7 @@ def test_the_twins_of_the_table_are_the_models_of_the_claim() -> None:
 
 def test_the_layers_and_heads_of_the_deepseek_models() -> None:
     v2, before = find_model("deepseek-v2").config, read_model("deepseek-llm-67b-base")
-    assert v2["num_attention_heads"] == 128 and "DeepSeek-V2 has 128 heads" in TEXT
+    assert v2["num_attention_heads"] == 128 and "DeepSeek-V2 has 128 heads;" in TEXT
     assert (before.num_layers, before.max_kv_heads()) == (95, 8)
     assert v2["qk_nope_head_dim"] == v2["v_head_dim"] == 128  # its own MHA, in the last lines
     assert (v2["kv_lora_rank"], v2["qk_rope_head_dim"]) == (512, 64)
@@ -116,10 +113,29 @@ def test_only_learning_speed_differs_with_the_slow_start() -> None:
     assert learnt[0] > learnt[1] > learnt[2], "the fewer the heads, the fewer seeds do"
 
 
+def test_no_log_shows_a_stuck_seed_learning_with_more_steps() -> None:
+    slow = load_curves("twins-slow")
+    stuck = [run for run in slow if run.first_step(LEFT_CHANCE) is None]
+    assert len(load_curves("twins")) == 9, "all nine seeds"
+    assert stuck and len({run.steps for run in slow}) == 1, "the logs end before they could say"
+
+
+def test_nothing_that_answers_a_guess_stands_before_it() -> None:
+    def before(key: str) -> str:
+        return TEXT[: TEXT.index(f'key="05-{key}"')]
+
+    assert "heads_explorer()" not in before("weights")  # it shows the parameters of both twins
+    assert re.search(r"\b92\b", before("box")) is None
+    assert "all heads" not in before("latent").split("## 8.")[1]
+    assert "all of it" not in before("ranks").split("## 10.")[1]
+
+
 def test_pooling_covers_up_what_a_short_training_brings_back() -> None:
     tuned = load_curves("uptrain", num_kv_heads=2)[0]
     assert tuned.notes["pooled_recall"]["512"] < 0.05 < 0.99 < tuned.final["512"]
-    assert tuned.final["hard"] < min(finals(2, "hard"))
+    assert tuned.final["hard"] < min(finals(2, "hard")) - 0.03, "a few points below the worst seed"
+    assert min(finals(2, "2048")) < tuned.final["2048"] < max(finals(2, "2048"))
+    assert tuned.final["2048"] < min(finals(8, "2048"))
     assert tuned.steps < 0.25 * load_curves("twins", num_kv_heads=2)[0].steps
     fresh = load_curves("twins-short", num_kv_heads=2)[0]
     assert fresh.steps == tuned.steps and max(share for _, share in fresh.recall) < LEFT_CHANCE
@@ -144,26 +160,6 @@ def test_on_one_gpu_the_latent_is_smaller_and_on_eight_larger() -> None:
     assert size("deepseek-v2", 8) > size("llama-3.1-70b", 8)
 
 
-def test_every_exercise_stands_with_its_statement_check_hint_and_solution() -> None:
-    for exercise in exercises_of("05"):
-        assert f"**{exercise.id} {exercise.title}.** {exercise.statement}" in PROSE
-        for cell in (f'check("{exercise.id}"', f'hint_steps("{exercise.id}")'):
-            assert cell in TEXT
-        assert f'solution("{exercise.id}")' in TEXT
-
-
-def test_every_question_finds_its_anchor() -> None:
-    anchors = set(re.findall(r'<a id="([^"]+)"></a>', TEXT))
-    assert {question.anchor for question in select_questions(chapter="05")} <= anchors
-
-
-def test_the_questions_asked_are_in_the_bank() -> None:
-    asked = re.search(r'names = "(ratio [^"]+)"', TEXT)
-    ids = {question.id for question in select_questions(chapter="05")}
-    assert asked and len(asked[1].split()) == 6
-    assert {f"05-{name}" for name in asked[1].split()} < ids
-
-
 def test_the_numbers_of_the_interview_answer_are_the_computed_ones() -> None:
     said = next(q for q in select_questions(chapter="05") if q.id == "05-explain-gqa")
     whole = twin("llama-3.1-70b", 64)[0]
@@ -180,14 +176,3 @@ def test_the_claims_that_the_course_fixes_are_there() -> None:
     assert fixed | {"gqa-no-change-to-parameter-count"} <= set(shown)
     assert 2 <= len(shown) <= 5
     assert all(find_claim(claim).chapter == "05" for claim in shown)
-
-
-@pytest.mark.parametrize(("kind", "total"), [("Core", 20), ("Deep dive", 25)])
-def test_minutes_of_core_and_deep_sections_add_up(kind: str, total: int) -> None:
-    minutes = re.findall(rf"\*\*{kind} · (\d+) minutes\*\*", TEXT)
-    assert sum(map(int, minutes)) == total
-
-
-def test_the_first_cell_asks_what_the_last_one_answers() -> None:
-    assert "**The question.** What is lost when query heads share keys and values?" in PROSE
-    assert "**The answer.**" in PROSE.split("## Takeaways")[1]

@@ -9,7 +9,7 @@ from kvlab.arithmetic.catalogue import model_shape
 from kvlab.arithmetic.memory import kv_bytes_per_token
 from kvlab.course.bank import select_questions
 from kvlab.course.claims import find_claim
-from kvlab.course.exercises import exercises_of
+from kvlab.figures.palette import request_letter
 from kvlab.paging.waste import blocks_for, mean_length_for, wasted_share
 from kvlab.widgets.allocation_race import LONGEST, NUM_SLOTS, first_refusal, race_steps
 from kvlab.widgets.block_size_explorer import costs
@@ -45,6 +45,11 @@ def test_the_race_is_the_one_that_the_prose_tells_of() -> None:
         runs.append(len(one[first_refusal(one)].running))
     assert runs[0] == NUM_SLOTS // LONGEST
     assert runs[-1] < len(paged[first_refusal(paged)].running)  # "even the exact length"
+
+
+def test_after_z_come_letters_with_a_number() -> None:
+    assert [request_letter(n) for n in (25, 26, 53)] == ["Z", "A2", "B3"]
+    assert "after Z comes A2, and B3 is the 54th" in PROSE
 
 
 def test_waste_is_little_at_16_and_much_at_256_for_short_requests() -> None:
@@ -90,26 +95,6 @@ def _cell(marked: str) -> str:
     return next(cell for cell in TEXT.split("# %%") if marked in cell).split("\n", 1)[1]
 
 
-def test_every_exercise_stands_with_its_statement_check_hint_and_solution() -> None:
-    for exercise in exercises_of("06"):
-        assert f"**{exercise.id} {exercise.title}.** {exercise.statement}" in PROSE
-        for cell in (f'check("{exercise.id}"', f'hint_steps("{exercise.id}")'):
-            assert cell in TEXT
-        assert f'solution("{exercise.id}")' in TEXT
-
-
-def test_every_question_finds_its_anchor() -> None:
-    anchors = set(re.findall(r'<a id="([^"]+)"></a>', TEXT))
-    assert {question.anchor for question in select_questions(chapter="06")} <= anchors
-
-
-def test_the_questions_asked_are_in_the_bank() -> None:
-    asked = re.search(r'names = "(slot [^"]+)"', TEXT)
-    ids = {question.id for question in select_questions(chapter="06")}
-    assert asked and len(asked[1].split()) == 6
-    assert {f"06-{name}" for name in asked[1].split()} < ids
-
-
 def test_the_numbers_of_the_interview_answer_are_the_computed_ones() -> None:
     said = next(q for q in select_questions(chapter="06") if q.id == "06-explain-paging")
     shares = [f"{100 * wasted_share([n], 32_768):.2f}" for n in (500, 2000, 100)]
@@ -125,14 +110,3 @@ def test_the_claims_that_the_course_fixes_are_there() -> None:
         "paged-no-waste-500", "paged-no-waste-100", "paper-baseline-hf",
     }  # fmt: skip
     assert all(find_claim(claim).chapter == "06" for claim in shown)
-
-
-@pytest.mark.parametrize(("kind", "total"), [("Core", 20), ("Deep dive", 15)])
-def test_minutes_of_core_and_deep_sections_add_up(kind: str, total: int) -> None:
-    minutes = re.findall(rf"\*\*{kind} · (\d+) minutes\*\*", TEXT)
-    assert sum(map(int, minutes)) == total
-
-
-def test_the_first_cell_asks_what_the_last_one_answers() -> None:
-    assert "**The question.** Where do the bytes go that nobody uses?" in PROSE
-    assert "**The answer.**" in PROSE.split("## Takeaways")[1]

@@ -1,15 +1,11 @@
 """Every number and name in the prose of chapter 07, checked against the functions."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from kvlab.arithmetic.prices import find_price
-from kvlab.course.bank import select_questions
 from kvlab.course.claim_math_07 import blocks_of_a_crowd, hit_tokens, hit_tokens_found, prefix_bill
-from kvlab.course.claims import find_claim
-from kvlab.course.exercises import exercises_of
 from kvlab.paging import BlockManager
 from kvlab.widgets.prefix_explorer import DATED, STABLE, SYSTEM, prefix_frame, story
 
@@ -63,31 +59,3 @@ def test_the_break_even_said_in_the_text_is_the_computed_one() -> None:
     assert find_price("anthropic-5-minutes").uses_to_pay() == 2
     assert "1.25 + 0.1 = 1.35 is less than 2" in TEXT
     assert find_price("anthropic-5-minutes").saving(1) < 0
-
-
-def test_every_exercise_stands_with_its_statement_check_hint_and_solution() -> None:
-    for exercise in exercises_of("07"):
-        where = TEXT.index(f"# **{exercise.id} ")
-        assert exercise.statement[:60] in TEXT[where:]
-        for cell in (f'check("{exercise.id}"', f'hint_steps("{exercise.id}")'):
-            assert cell in TEXT
-        assert f'solution("{exercise.id}")' in TEXT
-
-
-def test_every_question_finds_its_anchor_and_those_asked_are_in_the_bank() -> None:
-    anchors = set(re.findall(r'<a id="([^"]+)"></a>', TEXT))
-    assert {question.anchor for question in select_questions(chapter="07")} <= anchors
-    asked = re.search(r'names_of_questions = "([^"]+)"', TEXT)
-    ids = {question.id for question in select_questions(chapter="07")}
-    assert asked and {f"07-{name}" for name in asked[1].split()} < ids
-
-
-@pytest.mark.parametrize("claim", re.findall(r'claim_quiz\("([^"]+)"\)', TEXT))
-def test_the_claims_are_those_of_this_chapter(claim: str) -> None:
-    assert find_claim(claim).chapter == "07"
-
-
-def test_minutes_of_core_and_deep_sections_add_up() -> None:
-    for kind, total in (("Core", 15), ("Deep dive", 10)):
-        minutes = re.findall(rf"\*\*{kind} · (\d+) minutes\*\*", TEXT)
-        assert sum(map(int, minutes)) == total

@@ -1,12 +1,17 @@
 """The map: fourteen chapters, paths that add up, links that are never dead."""
 
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
+from kvlab.course.address import NOTEBOOKS, colab_url, github_url
 from kvlab.course.chapters_map import CHAPTERS, EVERYTHING, INTERVIEW, find_chapter, notebook_name
 from kvlab.errors import InvalidArgument
 from kvlab.figures.course_map import chapter_line, chapter_link, course_map, path_cards
+
+NOTEBOOK_FOLDER = Path(__file__).resolve().parents[2] / "chapters"
 
 
 @pytest.fixture
@@ -44,11 +49,20 @@ def test_every_link_leads_to_a_file(draw, folder: Path) -> None:  # type: ignore
     assert all((folder / link).is_file() for link in links)
 
 
-def test_outside_a_copy_of_the_course_nothing_is_a_link(
+def test_a_notebook_opened_alone_links_to_the_web_and_in_colab_to_colab(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "href" not in course_map()
+    here = {
+        chapter.number for chapter in CHAPTERS if notebook_name(chapter.number, NOTEBOOK_FOLDER)
+    }
+    assert set(NOTEBOOKS) == here, "add a new chapter to kvlab/course/address.py"
+    assert all(
+        f'href="{github_url(f"chapters/{name}")}"' in course_map() for name in NOTEBOOKS.values()
+    )
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    assert all(f'href="{colab_url(name)}"' in path_cards() for name in NOTEBOOKS.values())
+    assert colab_url(NOTEBOOKS["01"]) in chapter_line("00")
 
 
 def test_the_ends_of_the_course_are_said(folder: Path) -> None:

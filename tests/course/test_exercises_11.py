@@ -1,17 +1,19 @@
 """The exercises of chapter 11: right answers pass, each slip is met with its own sentence."""
 
 import pytest
+from exercise_answers import assert_told_apart
 
 from kvlab.course import checks_11 as reference
+from kvlab.course import checks_fit
 from kvlab.course.admission_11 import admission_bound
 from kvlab.course.exercises import check, exercises_of
-from kvlab.course.grading import Verdict
 
 RIGHT = {
     "11-a": [admission_bound, lambda b, t, c, o, s: int(b / (-(-(c + o) // s) * s * t))],
     "11-b": [223_840, "223,840 tokens", 223_841.8],
     "11-c": [reference.start_up_lines],
     "11-d": [40, "40 requests"],
+    "11-e": [[3, 15], (3, 15), "3, 15", "3/15"],
 }
 WRONG = {
     "11-a": {
@@ -57,33 +59,23 @@ WRONG = {
         "divided-again": 2.5,
         "query-heads": 0.625,
     },
+    "11-e": {
+        "swapped": [15, 3],
+        "multiplied-counts": [3, 12],
+        "divided-counts": [3.75, 15],
+        "gb-for-gib": [3, 14],
+        "factor-2": [7, 31],
+        "rounded-up": [4, 16],
+        "fraction": [3.875, 15.5],
+        "query-heads": [3, 3],
+        "no-difference": [15, 15],
+    },
 }
 
 
 @pytest.mark.parametrize("exercise", exercises_of("11"), ids=lambda e: e.id)
-def test_the_worked_solution_and_every_right_answer_pass(exercise) -> None:
-    space: dict = {}
-    exec(exercise.solution, space)
-    name = exercise.stub.removeprefix("def ").partition("(")[0].partition(" ")[0]
-    for answer in (space[name], *RIGHT[exercise.id]):
-        result = check(exercise.id, answer)
-        assert result.passed and exercise.why in result.text, result.text
-
-
-@pytest.mark.parametrize("exercise", exercises_of("11"), ids=lambda e: e.id)
-def test_the_stub_is_not_answered_yet(exercise) -> None:
-    space: dict = {}
-    exec(exercise.stub, space)
-    name = exercise.stub.removeprefix("def ").partition("(")[0].partition(" ")[0]
-    assert check(exercise.id, space[name]).grade.verdict is Verdict.NOT_ANSWERED
-
-
-@pytest.mark.parametrize(
-    ("exercise_id", "slip"), [(e, slip) for e, slips in WRONG.items() for slip in slips]
-)
-def test_each_slip_is_met_with_its_own_sentence(exercise_id: str, slip: str) -> None:
-    grade = check(exercise_id, WRONG[exercise_id][slip]).grade
-    assert (grade.right, grade.misconception) == (False, slip)
+def test_right_answers_pass_and_each_slip_is_named(exercise) -> None:
+    assert_told_apart(exercise, RIGHT, WRONG)
 
 
 def test_five_digits_are_needed_and_four_are_called_rounded() -> None:
@@ -103,3 +95,9 @@ def test_the_reference_gives_what_four_real_logs_print() -> None:
     for gib, tp, tokens in reference.START_UPS:
         predicted = reference.predicted_tokens(gib, tp)
         assert abs(predicted - tokens) <= 0.005 / gib * tokens + 16
+
+
+def test_the_heads_are_weighed_as_the_reason_says() -> None:
+    why = next(exercise.why for exercise in exercises_of("11") if exercise.id == "11-e")
+    assert "16 GiB a request against 4 GiB: 3 against 15" in why
+    assert checks_fit.heads_that_fit() == [3, 15]

@@ -1,6 +1,7 @@
 """A mock interview: mixed, on the clock, silent until the end; each answer kept at once."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from kvlab.course.mock import GRADED, SPOKEN, draw_interview
 from kvlab.course.practice import NOT_MARKED, next_due
 from kvlab.course.progress import Progress
 from kvlab.errors import InvalidArgument
+from kvlab.widgets.mock_interview import mock_interview
 
 NUMERIC, OPEN = "02-cached-forwards", "02-is-it-linear"
 
@@ -120,8 +122,25 @@ def test_a_question_that_was_left_counts_as_missed_and_names_its_chapter():
 def test_an_interview_without_questions_or_time_is_refused():
     with pytest.raises(InvalidArgument, match="asked"):
         Interview([], minutes=1)
-    with pytest.raises(InvalidArgument, match="minutes"):
-        Interview(draw_interview(1), minutes=0)
+
+
+BAD = {
+    "minutes": [0, -5, math.nan, math.inf, -math.inf, "30", None, True, 10**9, 1e300, [30]],
+    "spoken": [-1, 2.5, "4", None, True],
+    "graded": [-1, 2.5, "8", None, math.nan],
+    "seed": [-1, 2.5, "x", [1]],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in BAD.items() for v in values])
+def test_what_is_no_such_number_is_refused_by_name(name, value):
+    with pytest.raises(InvalidArgument, match=f"^{name}="):
+        mock_interview(**{name: value})
+
+
+def test_minutes_may_be_a_fraction_or_a_day():
+    assert Interview(draw_interview(1), minutes=0.5).watch.left == 30
+    assert Interview(draw_interview(1), minutes=1440).watch.left == 86_400
 
 
 SITTER = """

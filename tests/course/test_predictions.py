@@ -15,6 +15,7 @@ from kvlab.course.predictions import Guesses, compare, remember
         ("3 tokens", 30, "tokens", "10 times too low"),
         ("320", 320, "KiB", "exact"),
         ("160 KiB", 320, "KiB", "2 times too low"),
+        ("9.4 billion parameters", 9_395_240_960, "parameters", "close"),
         ("1 ms", 4, "ms", "4 times too low"),
         ("five", 5, "", "cannot be set beside"),
         ("5 ms", 5, "B", "cannot be set beside"),

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kvlab.course.progress import KEEP, VERSION, Progress
+from kvlab._paths import own_dir
+from kvlab.course.progress import KEEP, VERSION, Progress, default_path
+from kvlab.errors import KvlabError
 
 
 @pytest.fixture
@@ -23,7 +25,6 @@ def test_answers_are_kept_for_the_next_session(progress):
     later = Progress(progress.path)
     assert [answer["right"] for answer in later.answers()["02-a"]] == [False, True]
     assert later.score(["02-a", "02-b", "02-c"]) == (1, 2)
-    assert later.misses() == ["02-b"]
 
 
 def test_only_the_last_answers_are_kept(progress):
@@ -73,12 +74,49 @@ def test_a_place_that_cannot_be_written_costs_a_note_and_no_error(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("x", encoding="utf-8")
     progress = Progress(blocked / "progress.json")
-    progress.record("a", "right", right=True)
+    assert progress.record("a", "right", right=True) is False
     assert "not saved" in progress.note
+    blocked.unlink()
+    assert progress.record("a", "right", right=True) is True
+    assert progress.note == "" and progress.score(["a"]) == (1, 1)
+
+
+def test_a_full_disk_keeps_the_old_file_whole(progress, monkeypatch):
+    assert progress.record("a", "right", right=True)
+    before = progress.path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert not progress.record("b", "right", right=True)
+    assert progress.note == "Your progress was not saved: No space left on device."
+    assert progress.path.read_bytes() == before
+    assert list(progress.path.parent.iterdir()) == [progress.path]
+
+
+def test_what_cannot_be_deleted_is_named(progress, monkeypatch):
+    progress.record("a", "right", right=True)
+
+    def refuse(*_, **__):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(KvlabError, match=r"not deleted: progress\.json in .*not permitted"):
+        progress.delete()
+
+
+def test_a_shared_folder_that_one_may_only_read_is_left_for_ones_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("KVLAB_HOME", str(tmp_path))
+    monkeypatch.delenv("KVLAB_PROGRESS", raising=False)
+    assert default_path() == tmp_path / "progress.json"
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    assert default_path() == own_dir() / "progress.json" != tmp_path / "progress.json"
 
 
 def test_the_learners_folder_is_used_by_default(tmp_path, monkeypatch):
     monkeypatch.setenv("KVLAB_HOME", str(tmp_path))
+    monkeypatch.delenv("KVLAB_PROGRESS", raising=False)
     Progress().record("a", "right", right=True)
     document = json.loads((tmp_path / "progress.json").read_text(encoding="utf-8"))
     assert document["version"] == VERSION

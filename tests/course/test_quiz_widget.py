@@ -2,11 +2,17 @@ import pytest
 
 from kvlab.course.bank import load_questions
 from kvlab.course.calls import evaluate
+from kvlab.course.practice import score_by_topic
 from kvlab.course.progress import Progress
 from kvlab.course.questions import ChoiceQuestion
 from kvlab.errors import InvalidArgument
 from kvlab.widgets.claims import claim_quiz
 from kvlab.widgets.quiz import Quiz, quiz
+
+
+@pytest.fixture(autouse=True)
+def own_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("KVLAB_PROGRESS", str(tmp_path / "progress.json"))
 
 
 def right_letter(asked):
@@ -68,7 +74,34 @@ def test_a_right_answer_after_the_solution_does_not_count(tmp_path):
     quizzed.controls["answer"].value = str(evaluate(asked.question.fresh.answer, asked.values))
     assert quizzed.grade.right
     assert quizzed.numbers["right so far"] == "0"
-    assert progress.misses() == ["02-cached-forwards"]
+    assert [one["right"] for one in progress.answers()["02-cached-forwards"]] == [False]
+
+
+def test_a_self_check_counts_in_the_learners_own_file_once_it_is_answered(tmp_path, monkeypatch):
+    monkeypatch.setenv("KVLAB_PROGRESS", str(tmp_path / "mine.json"))
+    quizzed = quiz(ids=["02-cached-forwards", "02-doubling"], seed=5)
+    quizzed.controls["show"].click()
+    quizzed.controls["next"].click()
+    quizzed.controls["answer"].value = "many"
+    assert not (tmp_path / "mine.json").exists(), "looking and turning pages write nothing"
+    quizzed.controls["answer"].value = "123456"
+    assert list(Progress().answers()) == ["02-doubling"]
+    (recompute,) = [s for s in score_by_topic(Progress().answers(), load_questions()) if s.answered]
+    assert (recompute.topic, recompute.answered, recompute.right) == ("recompute", 1, 0)
+
+
+def test_an_answer_that_was_not_saved_is_said_beside_the_feedback(tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    quizzed = quiz(ids=["02-doubling"], seed=5, progress=Progress(tmp_path / "file" / "p.json"))
+    quizzed.controls["answer"].value = "3"
+    assert "Your progress was not saved" in quizzed.event.value
+
+
+@pytest.mark.parametrize("given", [{"seed": -1}, {"seed": 2.5}, {"seed": "x"}, {"count": 0}])
+def test_a_seed_or_count_that_is_none_is_refused_by_name(given):
+    (name,) = given
+    with pytest.raises(InvalidArgument, match=f"^{name}="):
+        quiz("02", **given)
 
 
 def test_fresh_numbers_ask_anew_and_a_seed_makes_them_repeatable():

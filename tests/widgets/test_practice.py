@@ -8,6 +8,7 @@ from kvlab.course.asked import Asked
 from kvlab.course.bank import find_question, load_questions
 from kvlab.course.calls import evaluate
 from kvlab.course.interview import Interview
+from kvlab.course.practice import reviews
 from kvlab.course.progress import Progress
 from kvlab.course.schema import TOPICS
 from kvlab.errors import InvalidArgument
@@ -64,14 +65,14 @@ def test_each_answer_is_kept_when_it_is_checked(progress):
     panel = practice("memory", progress=progress, seed=2)
     panel.controls["level"].value = 2
     give(panel, wrong_answer(panel.current))
-    assert progress.misses() == [panel.current.question.id]
+    assert list(progress.answers()) == [panel.current.question.id]
 
 
 def test_misses_come_back_on_their_day_and_a_right_answer_moves_them_on(progress, monkeypatch):
     progress.record("02-cached-forwards", "wrong", right=False)
     panel = practice(DUE, progress=progress, seed=3)
     assert "Nothing is due today. The next one is due on" in panel.event.value
-    tomorrow = practice_module.reviews(progress.answers())[0].day
+    tomorrow = reviews(progress.answers())[0].day
     monkeypatch.setattr(practice_module, "today", lambda: tomorrow)
     panel = practice(DUE, progress=progress, seed=3)
     assert panel.current.question.id == "02-cached-forwards"
@@ -79,6 +80,42 @@ def test_misses_come_back_on_their_day_and_a_right_answer_moves_them_on(progress
     asked = panel.current
     give(panel, str(evaluate(asked.question.fresh.answer, asked.values)))
     assert panel.grade.right
+
+
+def test_the_level_narrows_the_misses_that_are_due(progress, monkeypatch):
+    names = {"02-cached-forwards": 1, "02-doubling": 2}
+    assert [find_question(name).level for name in names] == [1, 2]
+    for name in names:
+        progress.record(name, "wrong", right=False)
+    tomorrow = reviews(progress.answers())[0].day
+    monkeypatch.setattr(practice_module, "today", lambda: tomorrow)
+    panel = practice(DUE, progress=progress, seed=3)
+    assert [asked.question.id for asked in panel.asked] == sorted(names)
+    for name, level in names.items():
+        panel.controls["level"].value = level
+        assert [asked.question.id for asked in panel.asked] == [name]
+        assert "1 due" in panel.event.value
+    panel.controls["level"].value = 3
+    assert "Nothing is due today of level 3." in panel.event.value
+    assert [asked.question.id for asked in panel.asked] == ["02-doubling"], "the list stays"
+
+
+def test_an_interview_says_when_an_answer_was_not_saved(tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    talk = Interview(
+        [Asked(find_question(name), 1) for name in ("02-cached-forwards", OPEN)],
+        minutes=10,
+        progress=Progress(tmp_path / "file" / "progress.json"),
+    )
+    panel = MockInterview(talk)
+    panel.controls["go"].click()
+    assert panel.event.value == ""
+    panel.controls["answer"].value = "3"
+    assert "Your progress was not saved" in panel.event.value
+    panel.controls["next"].click()
+    panel.controls["next"].click()
+    assert panel.numbers == {"right": "0 of 2", "answered": "2"}
+    assert "Your progress was not saved" in panel.event.value
 
 
 def test_an_open_question_is_marked_by_its_points_after_the_answer_is_shown(progress):
