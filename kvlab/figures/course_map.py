@@ -1,17 +1,20 @@
 """The map of the course: chapters with their question and minutes, paths, and the line at a top.
 
-A chapter that is in the folder is a link; one that is not yet there says "coming".
+A chapter that is in the folder is a link; one that is not yet there says "coming". Where no
+folder is, links go to the web.
 """
 
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from kvlab.course.address import chapter_url
 from kvlab.course.chapters_map import (
     CHAPTERS,
     PATHS,
     Chapter,
     CoursePath,
+    chapters_folder,
     find_chapter,
     find_path,
     notebook_name,
@@ -50,11 +53,21 @@ def chapter_link(number: str, folder: Path | None = None) -> str:
     >>> chapter_link("03", Path("no-such-folder"))
     '03 The memory formula (coming)'
     """
-    chapter, name = find_chapter(number), notebook_name(number, folder)
+    chapter, name = find_chapter(number), _target(number, folder)
     words = escape(f"{number} {chapter.title}")
     if name is None:
         return f"{words} (coming)"
     return f'<a class="kv-go" href="{escape(name)}">{words}</a>'
+
+
+def _target(number: str, folder: Path | None) -> str | None:
+    """Return what a link to a chapter opens: the file beside this one, else its place on the web.
+
+    A notebook that was opened alone, as in Colab, has no others beside it.
+    """
+    if folder is None and chapters_folder() is None:
+        return chapter_url(number)
+    return notebook_name(number, folder)
 
 
 def chapter_line(number: str, folder: Path | None = None) -> Picture:
@@ -144,7 +157,7 @@ def _path_row(path: CoursePath, folder: Path | None) -> str:
 
 def _stop(number: str, minutes: int, folder: Path | None) -> str:
     """Return one chapter of a path: its number, linked where it is there, and its minutes."""
-    name, title = notebook_name(number, folder), escape(find_chapter(number).title)
+    name, title = _target(number, folder), escape(find_chapter(number).title)
     shown = f"<span>{number}</span>"
     if name:
         shown = f'<a class="kv-go" href="{escape(name)}" aria-label="{number} {title}">{number}</a>'
