@@ -10,6 +10,7 @@ from kvlab.figures import (
     comparison,
     curves,
     race,
+    ratio_bars,
     recompute,
     strips,
     tables,
@@ -18,6 +19,9 @@ from kvlab.figures import (
 from kvlab.figures.curves import Axis, Mark, Series
 from kvlab.figures.toy_step import toy_step
 from kvlab.model.toy import Toy, ToyCache
+from kvlab.widgets.allocator_show import show_frame
+from kvlab.widgets.memory_guess import memory_guess
+from kvlab.widgets.toy_race import toy_race_frame
 
 GIB, GB = 2**30, 10**9
 LETTERS = list("ABCDEFGH")
@@ -56,6 +60,15 @@ def _lanes() -> str:
         race.Lane("keep keys and values", text, 16, 16, 0.82, 483_840, 21, "finished", "value"),
     ]
     return race.race(lanes, prompt="The capital of France is", title="The same text, twice")
+
+
+def _ratios() -> str:
+    rows = [
+        ratio_bars.RatioBar("decode: batch 1", 2.6, "2.6x transformers", 0.84, "84 %", "met"),
+        ratio_bars.RatioBar("cache-bits: FP8", 0.4, "0.4x transformers", None, "", "missed"),
+        ratio_bars.RatioBar("train-tiny: a step", None, "no peer", 0.5, "50 %"),
+    ]
+    return ratio_bars.ratio_bars(rows, title="kvlab bench", reading="Examples, not measured.")
 
 
 def _table() -> str:
@@ -150,7 +163,13 @@ EXAMPLES: dict[str, Callable[[], str]] = {
         ],
         title="Token-forwards of one answer",
     ),
+    "ratio_bars": _ratios,
     "race": _lanes,
+    "toy_race": lambda: toy_race_frame(27).picture,
+    "allocator_columns": lambda: show_frame("a few long, many short", "max", 16, 48).picture,
+    "guess_bar": lambda: memory_guess(guess="20 GB", shown=True).frame.picture,
+    "guess_bar_asks": lambda: memory_guess(guess="70 GB").frame.picture,
+    "guess_bar_too_much": lambda: memory_guess(guess="300 GB", shown=True).frame.picture,
     "table": _table,
     "readout": lambda: cards.readout({"per token": "320 KiB", "32K context": "10.0 GiB (10.7 GB)"}),
     "prediction": lambda: cards.prediction(

@@ -76,6 +76,7 @@ def quiet_environment(jobs: int) -> dict[str, str]:
     """Return the variables under which the chapters' outputs were stored, sharing the cores."""
     cores = max(1, (os.cpu_count() or 1) // jobs)
     quiet = {"TQDM_DISABLE": "1", "KVLAB_STRICT": "1"}  # an error in a widget fails its cell
+    quiet["KVLAB_ENGINES"] = "replay"  # the recordings, whatever engine is installed here
     return os.environ | quiet | {"OMP_NUM_THREADS": str(cores)}
 
 

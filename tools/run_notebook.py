@@ -65,6 +65,7 @@ def quiet_environment() -> dict[str, str]:
     """
     nobody = str(Path(tempfile.mkdtemp(prefix="kvlab-")) / "progress.json")
     quiet = {"TQDM_DISABLE": "1", "KVLAB_STRICT": "1", "KVLAB_PROGRESS": nobody}
+    quiet["KVLAB_ENGINES"] = "replay"  # stored pages show our recordings
     return os.environ | quiet
 
 

@@ -34,15 +34,18 @@ def parts(full: bool) -> list[Part]:
     """Return the parts in the order in which they run: quick answers first."""
     ruff = (sys.executable, "-m", "ruff")
     unit = {"OMP_NUM_THREADS": "1"} | ({"KVLAB_TEST_FULL": "1"} if full else {})
-    elsewhere = ("--ignore=tests/browser", "--ignore=tests/test_packaging.py")
+    apart = ("browser", "demo", "site", "test_packaging.py")
+    elsewhere = [f"--ignore=tests/{part}" for part in apart]
     browser = {"KVLAB_BROWSER_CHAPTERS": "all"} if full else {}
     return [
         Part("lint", (*ruff, "check", "."), 10),
         Part("layout", (*ruff, "format", "--check", "."), 10),
-        Part("unit", (*PYTEST, *PARALLEL, *elsewhere), 1200 if full else 420, unit),
+        Part("unit", (*PYTEST, *PARALLEL, *elsewhere), 1200 if full else 360, unit),
         Part("packaging", (*PYTEST, "tests/test_packaging.py"), 60),
-        Part("chapters", (sys.executable, "tools/run_nbval.py"), 400),
-        Part("browser", (*PYTEST, "tests/browser"), 1800 if full else 300, browser),
+        Part("demos", (*PYTEST, *PARALLEL, "tests/demo"), 90, unit),
+        Part("chapters", (sys.executable, "tools/run_nbval.py"), 340),
+        Part("site", (*PYTEST, *PARALLEL[:2], "tests/site"), 90, unit),
+        Part("browser", (*PYTEST, "tests/browser"), 1800 if full else 240, browser),
     ]
 
 

@@ -15,26 +15,41 @@ import subprocess
 import sys
 from pathlib import Path
 
-from environment import ROOT, SetupFailed, call, create, ensure, python_of
+from engines import install as install_engine
+from environment import ROOT, SetupFailed, ensure
 from lab_command import lab_command
+from lowest_environment import ensure_lowest
 
 COMMANDS = {
     "lab": "open the course in JupyterLab at chapter 00",
     "setup": "only prepare the environment and the model",
     "test": "run every test (20 minutes at most on 2 cores)",
     "test-full": "run every test, and every chapter in a real browser",
-    "test-lowest": "run the cache and model tests on the oldest transformers admitted",
+    "test-lowest": "run cache and model tests on the oldest transformers, chapters as in Colab",
+    "engine-llamacpp": "install llama.cpp beside the course (34 MB)",
+    "engine-vllm": "install vLLM beside the course (2.5 GB, minutes)",
+    "test-engines": "run both engines live (a name may follow: llamacpp or vllm)",
     "chapters": "run the chapters whose source changed (--all, --check or names may follow)",
+    "colab": "run chapters as in Colab, with its older packages (names may follow)",
+    "editions": "write a student and an instructor copy of each chapter to editions/",
+    "slides": "write a talk for each chapter to slides/",
+    "site": "build the course as a site that works from a disk, in the folder site",
     "format": "format and mend the code",
     "clean": "remove the environments and everything built",
 }
 VENV = ROOT / ".venv"
-LOWEST = "transformers==5.15.*"
+ENGINES = ("llamacpp", "vllm")
+SCRIPTS = {
+    "chapters": "build_chapters.py",
+    "colab": "colab_trial.py",
+    "editions": "editions.py",
+    "slides": "slides_build.py",
+}
 
 
 def main(arguments: list[str]) -> int:
     """Run one command; return its exit status. A failed preparation is one line, no traceback."""
-    lines = "\n".join(f"  {name:<12} {text}" for name, text in COMMANDS.items())
+    lines = "\n".join(f"  {name:<15} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="setup_env.py", epilog=lines, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -56,6 +71,9 @@ def run(command: str, rest: list[str]) -> int:
     """Prepare what `command` needs, then do it."""
     if command == "clean":
         return clean()
+    if command.startswith("engine-"):
+        install_engine(command.removeprefix("engine-"))
+        return 0
     python = ensure(VENV, "requirements.txt", with_kvlab=True)
     if command in ("lab", "setup"):
         fetch_model(python)
@@ -65,11 +83,15 @@ def run(command: str, rest: list[str]) -> int:
     if command == "format":
         fix = subprocess.call([python, "-m", "ruff", "check", "--fix", "."], cwd=ROOT)
         return subprocess.call([python, "-m", "ruff", "format", "."], cwd=ROOT) or fix
+    if command == "site":
+        return subprocess.call([python, "-m", "tools.site", *rest], cwd=ROOT)
     fetch_model(python)
-    if command == "chapters":
-        return subprocess.call([python, "tools/build_chapters.py", *rest], cwd=ROOT)
+    if command in SCRIPTS:
+        return subprocess.call([python, f"tools/{SCRIPTS[command]}", *rest], cwd=ROOT)
     if command == "test-lowest":
         return test_lowest(python, rest)
+    if command == "test-engines":
+        return test_engines(python, rest)
     full = ["--full"] if command == "test-full" else []
     return subprocess.call([python, "tools/run_tests.py", *full, *rest], cwd=ROOT)
 
@@ -98,33 +120,43 @@ def replace_with(command: list[str]) -> int:
 
 
 def test_lowest(python: Path, rest: list[str]) -> int:
-    """Run the cache and model tests where only transformers is the oldest one admitted.
+    """Run the cache and model tests on the oldest versions admitted, then the chapters in Colab's.
 
-    The second environment sees the first one's packages through a path file, so it adds little.
+    With arguments for pytest, the chapters are left out.
     """
-    folder = ROOT / ".venv-lowest"
-    stamp = folder / "lowest.stamp"
-    wanted = (VENV / "requirements-test.txt.stamp").read_text(encoding="utf-8")
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
-        create(folder)
-        find = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        upper, lower = (
-            subprocess.check_output([p, "-c", find], text=True).strip()
-            for p in (python_of(folder), python)
-        )
-        Path(upper, "course_environment.pth").write_text(f"{lower}\n{ROOT}\n", encoding="utf-8")
-        pip = [python_of(folder), "-m", "pip", "install", LOWEST]
-        call(pip, "the oldest transformers could not be installed; is there a network?")
-        stamp.write_text(wanted, encoding="utf-8")
+    lowest = ensure_lowest(ROOT / ".venv-lowest", VENV)
     tests = [str(p) for p in (ROOT / "tests" / "cache", ROOT / "tests" / "model") if p.is_dir()]
-    command = [python_of(folder), "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *rest]
-    return subprocess.call(command, cwd=ROOT)
+    command = [lowest, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *rest]
+    failed = subprocess.call(command, cwd=ROOT)
+    if rest:
+        return failed
+    return subprocess.call([python, "tools/colab_trial.py"], cwd=ROOT) or failed
+
+
+def test_engines(python: Path, names: list[str]) -> int:
+    """Install the named engines, or all, and run the tests that start them."""
+    wanted = names or list(ENGINES)
+    if unknown := set(wanted) - set(ENGINES):
+        raise SetupFailed(f"test-engines: no engine {sorted(unknown)}; there are {list(ENGINES)}")
+    for name in wanted:
+        install_engine(name)
+    environ = os.environ | {"KVLAB_TEST_ENGINES": ",".join(wanted), "OMP_NUM_THREADS": "1"}
+    live = ["-k", "live or transformers", "tests/serving/engines"]
+    command = [python, "-m", "pytest", "-q", "--durations=5", *live]
+    return subprocess.call(command, cwd=ROOT, env=environ)
 
 
 def clean() -> int:
     """Remove the environments and everything built; what learners wrote and fetched stays."""
     names = (".venv", ".venv-lowest", "build", "dist", ".pytest_cache", ".ruff_cache", ".cache")
-    for name in (*names, ".hypothesis"):
+    for name in (
+        *names,
+        ".hypothesis",
+        "editions",
+        "slides",
+        "site",
+        *(f".venv-{engine}" for engine in ENGINES),
+    ):
         shutil.rmtree(ROOT / name, ignore_errors=True)
     return 0
 
