@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare())
 
 # %%
 from kvlab.figures.course_map import chapter_line

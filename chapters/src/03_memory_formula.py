@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare())
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -54,6 +57,8 @@ predict("How many bytes does one token add to that cache?", unit="KiB", key="03-
 
 # %% [markdown]
 # Small first. SmolLM2 has 30 layers and 3 KV heads, so one token leaves 180 vectors. **How to read it:** a column is a layer, a cell one vector; query heads have no row, since queries are not kept.
+#
+# Still smaller: the toy of chapter 01 has one layer, one head and 8 numbers in a vector. Below the picture its cache is counted cell by cell, with no formula: every letter adds the same 16.
 
 # %%
 from kvlab.arithmetic.catalogue import model_shape
@@ -61,9 +66,6 @@ from kvlab.figures.token_vectors import token_vectors
 
 small = model_shape("smollm2")
 token_vectors(small.num_layers, small.num_kv_heads, small.head_dim, title="One token in SmolLM2")
-
-# %% [markdown]
-# The toy of chapter 01 has one layer, one head and 8 numbers in a vector. Its cache can be counted cell by cell, with no formula: every letter adds the same 16.
 
 # %%
 from kvlab.model.toy import Toy, ToyCache
@@ -296,9 +298,6 @@ for each in held:
 header = ["family", "known from", "stores", "formula", "window", "held"]
 table(header, rows, numeric=[3, 4, 5], caption="Bytes, formula and reality")
 
-# %% [markdown] tags=["deep-dive"]
-# The column *window* is no error. A window of 8 lets a query see 8 tokens, itself included. The newest one arrives with the step, so **window - 1** old ones are enough between steps, and transformers keeps just those. The formula counts the moment of the step.
-
 # %% tags=["deep-dive"]
 (sliding,) = [each for each in held if each.family.name == "sliding"]
 one_token = 2 * sliding.storage.elements_per_token
@@ -306,6 +305,8 @@ remark = f"The window is {WINDOW}, less one."
 reveal("03-window", sliding.held_bytes // one_token, remark=remark, measured=True)
 
 # %% [markdown] tags=["deep-dive"]
+# The column *window* is no error. A window of 8 lets a query see 8 tokens, itself included. The newest one arrives with the step, so **window - 1** old ones are enough between steps, and transformers keeps just those. The formula counts the moment of the step.
+#
 # What each kind keeps for a sequence, in words: **full** a key and a value for each token; **windowed** the same, at most a window of them; **latent** one compressed vector and one RoPE key, with no factor 2, since keys and values are both made from it; **shared** nothing; **state** a fixed block whatever the length; **cross** the keys and values of its source, once.
 #
 # So the growth differs, and so does every table above. **How to read it:** one real model a row, MiB for one user after so many tokens.
@@ -354,6 +355,8 @@ ratio = gemma.reserved_bytes / gemma.payload_bytes
 reveal("03-reserved", f"{ratio:.2f}x", remark="52 of its 62 layers need a window only.")
 
 # %% [markdown] tags=["deep-dive"]
+# For a model of equal full layers all three nearly agree. Where they differ, and why: **vLLM** gives whole blocks of 16 tokens, keeps for a windowed layer the window - 1, the tokens of one step and one block more (a window may begin inside a block), and makes all pages equally large. **llama.cpp** pads to 256 cells and gives a windowed layer its window and one small batch.
+#
 # For a windowed model the answers lie far apart. Here an engine sits in between, but only because its step is short: every windowed layer pays for the tokens of a step, so with long steps vLLM charges more than the reservation. **How to read it:** one user, bytes to scale; the line below names both steps.
 
 # %% tags=["deep-dive"]
@@ -370,9 +373,6 @@ assert wide.vllm_bytes > gemma.reserved_bytes > gemma.vllm_bytes
 reading = f"vLLM schedules {IN_A_STEP:,} tokens a step here. "
 reading += f"With 8,192 it charges {format_bytes(wide.vllm_bytes)}."
 compare_bars(bars, title="Gemma 3 27B, 10,001 tokens, bf16", reading=reading)
-
-# %% [markdown] tags=["deep-dive"]
-# Where they differ, and why. **vLLM** gives whole blocks of 16 tokens, keeps for a windowed layer the window - 1, the tokens of one step and one block more (a window may begin inside a block), and makes all pages equally large. **llama.cpp** pads to 256 cells and gives a windowed layer its window and one small batch. For a model of equal full layers all answers nearly agree.
 
 # %% tags=["deep-dive"]
 rows = []
@@ -391,7 +391,7 @@ table(header, rows, numeric=[1, 2, 3, 4], caption=caption)
 # ## 8. A published table
 # **Deep dive · 5 minutes**
 #
-# A public page explains the formula well, shows it as code, and prints a table for Llama 3 8B in 16 bit. Here are its function and what it prints, in our words. Exercises 03-c and 03-d are about them.
+# A public page explains the formula well, shows it as code, and prints a table for Llama 3 8B in 16 bit. Here are its function and what it prints, in our words, and what it builds on that later: some of these statements are sound, some are not. The page says MB and GB where its code gives MiB and GiB; leave that aside here, the cards below come back to it. Exercises 03-c and 03-d are about them.
 
 # %% tags=["deep-dive"]
 import inspect
@@ -402,9 +402,6 @@ source = inspect.getsource(page_mib).splitlines()
 print(source[0], source[-1], sep="\n")
 rows = [(f"{n:,}", f"{printed:,.0f} MB") for n, printed in PRINTED_MIB.items()]
 table(["tokens", "printed"], rows, numeric=[1], caption="As printed for Llama 3 8B, 16 bit")
-
-# %% [markdown] tags=["deep-dive"]
-# Later the page builds on its table. Some of these statements are sound, some are not. The page says MB and GB where its code gives MiB and GiB; leave that aside here, the cards below come back to it.
 
 # %% tags=["deep-dive"]
 rows = [(row.letter, row.text, row.printed) for row in STATEMENTS]
@@ -480,6 +477,40 @@ hint_steps("03-d")
 
 # %% tags=["solution"]
 solution("03-d")
+
+# %% [markdown]
+# **03-e How many fit on the card?** Llama 3.1 8B: 32 layers, 32 query heads, 8 KV heads, head_dim 128, cache in 16 bit. Beside its weights an 80 GB card has 62 GiB left for caches. How many requests fit if each holds 2,048 tokens? 8,192? 32,768? 131,072? Payload only. Give four whole numbers in a list.
+
+# %% tags=["exercise"]
+answer = ...
+
+# %% tags=["check"]
+check("03-e", answer)
+
+# %% tags=["hint"]
+hint_steps("03-e")
+
+# %% tags=["solution"]
+solution("03-e")
+
+# %% [markdown]
+# **03-f Growth against theory.** Measure it yourself. Write `bytes_held(tokens)`: the model at hand reads `tokens` tokens into a fresh cache and emits one; return the bytes that the cache then holds. The check calls your function at four lengths and sets its slope beside that of the formula. Roughly 2 lines.
+
+
+# %% tags=["exercise"]
+def bytes_held(tokens):
+    # your code
+    ...
+
+
+# %% tags=["check"]
+check("03-f", bytes_held)
+
+# %% tags=["hint"]
+hint_steps("03-f")
+
+# %% tags=["solution"]
+solution("03-f")
 
 # %% [markdown]
 # ## What interviewers listen for

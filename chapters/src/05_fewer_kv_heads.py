@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare())
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -102,12 +105,16 @@ print("neighbours share: equal to the model's own call; dealt out in turn: anoth
 # %% [markdown]
 # <a id="bytes-and-weights"></a>
 # ## 2. From a head each to one for all
-# **Core · 4 minutes**
+# **Core · 2 minutes**
 #
-# Llama 3.1 70B has 64 query heads on 8 KV heads. In bf16 its token takes 320 KiB.
+# Llama 3.1 70B has 64 query heads on 8 KV heads. With the cache in bf16 its token takes 320 KiB: payload, all layers.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
-predict("How many KiB would a token take with a single KV head?", unit="KiB", key="05-mqa")
+predict(
+    "Llama 3.1 70B, cache in bf16: how many KiB would a token take with a single KV head?",
+    unit="KiB",
+    key="05-mqa",
+)
 
 # %%
 from kvlab.arithmetic.catalogue import find_model
@@ -120,25 +127,15 @@ for heads, size in token.items():
 reveal("05-mqa", f"{token[1] / 1024:g} KiB", remark="All else stays, so it is an eighth of GQA.")
 
 # %% [markdown]
-# Drag the number of KV heads, from one for each query head at the left to one for all at the right. **How to read it:** a cell is one vector of one token in one layer; lines say who reads whom; the dashed outlines are MHA.
-
-# %% tags=["widget", "nbval-ignore-output"]
-from kvlab.widgets.heads_explorer import heads_explorer
-
-heads_explorer()
-
-# %% [markdown]
-# Look at the last number while you drag below 8 heads: on each of eight GPUs nothing shrinks any more. Section 6 says why. Then choose SmolLM2: nine query heads can be shared in three ways only.
-#
 # ## 3. What else shrinks, and what does not
-# **Core · 2 minutes**
+# **Core · 4 minutes**
 #
-# Keys and values are made by projections, and those have a part for each KV head. "The same model with fewer KV heads" is a smaller model.
+# Keys and values are made by two projections in each layer. Each takes the hidden vector in and gives head_dim numbers for every KV head. So "the same model with fewer KV heads" is a smaller model.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "How many parameters fewer does Llama 3.1 70B have than its twin with 64 KV heads?",
-    unit="x 10^9",
+    "Llama 3.1 70B: 80 layers, hidden size 8192, head_dim 128, 8 KV heads. How many parameters fewer, all counted, than a twin that differs in its 64 KV heads alone?",
+    unit="parameters",
     key="05-weights",
 )
 
@@ -155,7 +152,7 @@ for model in ("llama-3.1-8b", "llama-3.1-70b"):
 by_hand = 80 * 2 * 8192 * (64 - 8) * 128  # layers, K and V, hidden size, heads gone, head_dim
 assert fewer["llama-3.1-70b"] == by_hand
 remark = "To be as large again, another part must grow."
-reveal("05-weights", f"{by_hand / 1e9:.2f} x 10^9", remark=remark)
+reveal("05-weights", by_hand, remark=remark)
 
 # %% [markdown]
 # And the arithmetic of attention? Each query head still meets every token of the history. So FLOPs stay while bytes shrink: every byte that a decode step reads does more work, which is what a step that waits for memory wants.
@@ -173,6 +170,17 @@ for heads in (64, 8, 1):
     print(f"KV heads {heads:2}: {flops / 1e9:.1f} GFLOP, {flops / read:3.0f} for each cached byte")
 
 # %% [markdown]
+# Bytes, weights and readers in one picture. Drag the number of KV heads, from one for each query head at the left to one for all at the right. **How to read it:** a cell is one vector of one token in one layer; lines say who reads whom; the dashed outlines are MHA.
+
+# %% tags=["widget", "nbval-ignore-output"]
+from kvlab.widgets.heads_explorer import heads_explorer
+
+heads_explorer()
+
+# %% [markdown]
+# Then choose SmolLM2: nine query heads can be shared in three ways only, since each KV head needs as many readers as the others.
+
+# %% [markdown]
 # <a id="three-twins"></a>
 # ## 4. Three twins
 # **Core · 5 minutes**
@@ -181,7 +189,7 @@ for heads in (64, 8, 1):
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "128 facts in 1,024 tokens. The twin with 8 KV heads recalls nearly all. How much does the one with a single KV head recall?",
+    "128 facts in 1,024 tokens. The twin with 8 KV heads recalls nearly all. What share of them does the one with a single KV head recall?",
     unit="%",
     key="05-twins",
 )
@@ -272,7 +280,7 @@ for heads in looks:
 learning("twins-slow", "The same with a slower start, as logged")
 
 # %% [markdown]
-# With the easy start all three learn at the same time. With the slower one every seed with 8 KV heads gets going while the steps last; the fewer the heads, the fewer seeds do. That is **learning speed**: a better curriculum or more steps pay for it. What a model can do once it has learnt is **capacity**, and inside the trained range no twin lacks any. (Two layers and a made-up language: take the method along, not the numbers.)
+# With the easy start all three learn at the same time. With the slower one every seed with 8 KV heads gets going while the steps last; the fewer the heads, the fewer seeds do. That is **learning speed**, and the easy start pays for it: with it all nine seeds learn. (Would the seeds that are stuck at chance learn with more steps? These logs end before they could say.) What a model can do once it has learnt is **capacity**, and inside the trained range no twin lacks any. Two layers and a made-up language: take the method along, not the numbers.
 #
 # <a id="catalogue"></a>
 # ## 5. What models do
@@ -309,41 +317,17 @@ catalogue_explorer(mark="tiiuae/falcon-40b")
 # ## 6. One box of eight GPUs
 # **Core · 4 minutes**
 #
-# A page sizes three versions of the 70B shape on eight 80 GB cards, for sessions of 131,072 tokens: 1, 11 and 92. Its arithmetic is right, for one big pool.
+# A page sizes three versions of the 70B shape, with 64, 8 and 1 KV heads, on eight 80 GB cards. Weights and cache are in bf16, a session has 131,072 tokens, and nothing is reserved. It adds up the memory of all cards, takes off the weights once, and divides by the bytes of a session. The cards run with tensor parallelism 8: each computes eight of the 64 query heads.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "With one KV head and tensor parallelism 8: how many sessions fit?",
+    "One KV head, tensor parallelism 8. After the weights 498.9 GB are free on the eight cards together; one copy of a session takes 5.37 GB. How many whole sessions does the box serve?",
     unit="sessions",
     key="05-box",
 )
 
 # %% [markdown]
-# One assumption more in each row. **How to read it:** a column is one model; the last row counts each GPU (rank) on its own.
-
-# %%
-from kvlab.arithmetic.plan_pooled import assumption_steps
-from kvlab.arithmetic.sizing import plan
-
-llama, GB = dict(find_model("llama-3.1-70b").config), 10**9
-box = {"gpu_bytes": 80 * GB, "gpus": 8, "context": 131_072}
-columns = {}
-for heads in (64, 8, 1):
-    twin = llama | {"num_key_value_heads": heads}
-    page = plan(twin, **box, utilization=1, parameters=70_553_706_496)
-    careful = plan(twin, **box, overhead_bytes=3 * GB)
-    columns[heads] = [assumption_steps(page)[0], *assumption_steps(careful)]
-said = ["one pool, weights of the GQA model", "one pool, each with its own weights"]
-said += ["only 90 % of it used", "3 GB of overhead on each GPU", "each rank on its own"]
-rows = [
-    (words, *(f"{columns[heads][place].concurrency:.2f}" for heads in columns))
-    for place, words in enumerate(said)
-]
-header = ["assumed", "64 KV heads", "8 KV heads", "1 KV head"]
-table(header, rows, numeric=[1, 2, 3], caption="Sessions of 131,072 tokens on eight 80 GB cards")
-
-# %% [markdown]
-# The last row throws MQA's lead away. Tensor parallelism gives each GPU eight of the 64 query heads. Which KV heads do these read? We compute the attention GPU by GPU, with the function of section 1, and count what each of them must hold.
+# Which KV heads do the query heads of one GPU (one **rank**) read? We compute the attention GPU by GPU, with the function of section 1, and count what each of them must hold.
 
 # %%
 from kvlab.arithmetic.ranks import heads_on_rank
@@ -366,12 +350,41 @@ for kv_heads in (64, 8, 1):
 # A score needs the **whole** key, so a GPU keeps at least one whole head: eight copies of the single one. (Half a key on each of two GPUs is possible, too; then every score must be added up between them before the softmax, for every token of the history. Engines copy.)
 
 # %%
+from kvlab.arithmetic.plan_pooled import assumption_steps
+from kvlab.arithmetic.sizing import plan
+
+llama, GB = dict(find_model("llama-3.1-70b").config), 10**9
+box = {"gpu_bytes": 80 * GB, "gpus": 8, "context": 131_072}
 alone = plan(llama | {"num_key_value_heads": 1}, **box, utilization=1, parameters=70_553_706_496)
 pooled, by_rank = assumption_steps(alone)[0].concurrency, alone.concurrency
-assert (int(pooled), int(by_rank)) == (92, 11)
+session, free = (token[1] * 131_072 / GB, 640 - 2 * 70_553_706_496 / GB)
+assert (f"{session:.2f}", f"{free:.1f}", int(free / session)) == ("5.37", "498.9", int(pooled))
+assert int(free / 8 / session) == int(by_rank)  # each card holds a copy of every session
 print(f"nothing reserved: {pooled:.1f} in one pool, {by_rank:.1f} rank by rank")
-remark = "As many as with 8 KV heads. 92 needs a split by tokens or by requests."
+remark = f"As many as with 8 KV heads; {int(pooled)} would need a cache cut by tokens, not heads."
 reveal("05-box", f"{int(by_rank)} sessions", remark=remark)
+
+# %% [markdown]
+# Now the three versions, with one assumption more in each row. **How to read it:** a column is one model; the first row is the page's count, the last one counts each GPU on its own.
+
+# %%
+columns = {}
+for heads in (64, 8, 1):
+    twin = llama | {"num_key_value_heads": heads}
+    page = plan(twin, **box, utilization=1, parameters=70_553_706_496)
+    careful = plan(twin, **box, overhead_bytes=3 * GB)
+    columns[heads] = [assumption_steps(page)[0], *assumption_steps(careful)]
+said = ["one pool, weights of the GQA model", "one pool, each with its own weights"]
+said += ["only 90 % of it used", "3 GB of overhead on each GPU", "each rank on its own"]
+rows = [
+    (words, *(f"{columns[heads][place].concurrency:.2f}" for heads in columns))
+    for place, words in enumerate(said)
+]
+header = ["assumed", "64 KV heads", "8 KV heads", "1 KV head"]
+table(header, rows, numeric=[1, 2, 3], caption="Sessions of 131,072 tokens on eight 80 GB cards")
+
+# %% [markdown]
+# Rounded down, the first row is the page's 1, 11 and 92: its arithmetic is right, for one big pool. The last row throws MQA's lead away. Go back to the explorer of section 3 and drag below 8 heads: its last number, the bytes of a token on each of eight GPUs, stays where it is.
 
 # %% [markdown] tags=["deep-dive"]
 # <a id="pooling"></a>
@@ -398,7 +411,7 @@ for heads in (8, 4, 2, 1):
 reveal("05-pooled", f"{shares[2]:.1%}", remark=f"Chance is {CHANCE:.1%}.", measured=True)
 
 # %% [markdown] tags=["deep-dive"]
-# Query heads have learnt to look for their own keys, and the mean of unlike keys is none of them. Now the training that follows, again from its **log**, beside a twin that started from nothing with as many steps. What has come back is then measured live, on the harder tasks too.
+# Query heads have learnt to look for their own keys, and the mean of unlike keys is none of them. Now the training that follows, again from its **log**, beside a twin that started from nothing with as many steps. Then what has come back, on the harder tasks too: measured here, and from its log, beside the worst and best seed of the twins in section 4. There is one converted model, so it is compared with ranges, not with one run.
 
 # %% tags=["deep-dive"]
 tuned, fresh = (load_curves(group, num_kv_heads=2)[0] for group in ("uptrain", "twins-short"))
@@ -411,27 +424,29 @@ curve_chart(lines, x=x, y=y, height=180, title="Two ways to 2 KV heads")
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 made = load_model("tiny-gqa-uptrained", device="cpu", dtype="float32")
-twin = load_curves("twins", num_kv_heads=2)[0]
-print(f"{tuned.steps} steps, {tuned.steps / twin.steps:.0%} of those of a twin")
-for task, (tokens, facts) in TASKS.items():
-    found = Bench(made, tokens=tokens, facts=facts, num_sequences=8192 // tokens).measure(
-        "preallocated"
-    )
-    print(f"{task:15} recall {found.recall:.1%}; twin {measured[2, task].recall:.1%}, ", end="")
-    print(f"MHA {measured[8, task].recall:.1%}")
+twin, rows = load_curves("twins", num_kv_heads=2)[0], []
+logged = {"32 facts in 512": "512", "128 in 1,024": "hard", "32 in 2,048": "2048"}
+for place, (task, (tokens, facts)) in enumerate(TASKS.items(), start=1):
+    bench = Bench(made, tokens=tokens, facts=facts, num_sequences=8192 // tokens)
+    here, log = bench.measure("preallocated").recall, tuned.final[logged[task]]
+    rows.append((task, f"{here:.1%}", f"{log:.1%}", ends[1][place], ends[0][place]))
+header = ["task", "pooled, here", "pooled, log", "2 KV heads, 3 seeds", "8 KV heads, 3 seeds"]
+caption = f"Recall after {tuned.steps} steps, {tuned.steps / twin.steps:.0%} of those of a twin"
+table(header, rows, numeric=[1, 2, 3, 4], caption=caption)
 
 # %% [markdown] tags=["deep-dive"]
-# The work of the long training was not lost, only covered up: averaging broke the match between queries and keys, and a short training mends it, while a model from nothing has hardly begun. A few points stay lost where there are four times the facts. So the number of KV heads is fixed when a model is **trained**, not when it is served, but it can be changed for a fraction of the price.
-#
+# The work of the long training was not lost, only covered up: averaging broke the match between queries and keys, and a short training mends it, while a model from nothing has hardly begun. Against the twins that had 2 KV heads from the start: nearly as good on 32 facts, a few points below their worst seed with four times the facts, within their range at twice the length; there all seeds with 8 KV heads are ahead. So the number of KV heads is fixed when a model is **trained**, not when it is served, but it can be changed for a fraction of the price.
+
+# %% [markdown] tags=["deep-dive"]
 # <a id="latents"></a>
 # ## 8. Latents: keep the recipe, not the keys
 # **Deep dive · 9 minutes**
 #
-# **Latent attention** (MLA, DeepSeek) keeps neither keys nor values. It keeps one short vector a token and layer, the **latent**, from which every head's key and value can be made by a fixed matrix, the up-projection. Positions can't be put into it (below), so a small key with RoPE is kept beside; it serves all heads, too.
+# **Latent attention** (MLA, DeepSeek) keeps neither keys nor values. It keeps a short vector, the **latent**, from which keys and values are made by a fixed matrix, the up-projection. Positions can't be put into it (below), so a small key with RoPE is kept beside it.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "DeepSeek-V2 has 128 heads. How many numbers does a layer keep for a token?",
+    "DeepSeek-V2 has 128 heads; their keys and values would be 40,960 numbers a token and layer. How many does a layer keep for a token, latent and RoPE key together?",
     unit="numbers",
     key="05-latent",
 )
@@ -444,7 +459,7 @@ kept, every = v2.elements_per_token, v2.expanded_elements_per_token
 print(f"keys and values of {v2.num_heads} heads: {every:,} numbers")
 parts = f"latent {v2.kv_lora_rank} and RoPE key {v2.qk_rope_head_dim}"
 print(f"{parts}: {kept}, {every / kept:.0f}x less")
-reveal("05-latent", kept, remark="No heads in it, and no factor 2.")
+reveal("05-latent", kept, remark="One latent for all heads, and for keys and values alike.")
 
 # %% [markdown] tags=["deep-dive"]
 # Must all keys be made again at every step? No. A score is query . (up-projection x latent). Bracket it the other way, (query x up-projection) . latent, and the query moves into the latent's space **once**; every head then reads the latents as they lie. Both ways with small numbers, 4 heads and 6 tokens (a model also divides scores by a constant):
@@ -524,7 +539,7 @@ table(header, rows, numeric=[0, 1, 2, 3], caption=caption)
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "Both caches in 16 bit: by how many percent is a token of DeepSeek-V2 smaller?",
+    "Both caches in 16 bit, payload of one token: by how many percent is that of DeepSeek-V2 smaller than that of DeepSeek 67B?",
     unit="%",
     key="05-cut",
 )
@@ -562,14 +577,14 @@ reveal("05-cut", f"{cuts[2]:.1%}", remark=remark)
 # A cut is relative to something. Ask: which model before, how many layers, how many bits on each side?
 #
 # <a id="latents-on-ranks"></a>
-# ## 10. Who splits a latent?
+# ## 10. A latent on eight GPUs
 # **Deep dive · 4 minutes**
 #
-# One latent serves all heads, so it is the single KV head of section 6 again: with tensor parallelism every GPU keeps all of it.
+# In 16 bit, on one GPU, a token of Llama 3.1 70B takes 327,680 bytes and one of DeepSeek-V2 69,120. Now both run on eight GPUs with tensor parallelism 8, which splits the heads.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "Llama 3.1 70B or DeepSeek-V2 on eight GPUs, tensor parallelism 8: a token of which takes more on each GPU? Guess its KiB.",
+    "Llama's token then takes 40 KiB on each GPU. How many KiB does one of DeepSeek-V2 take on each of the eight?",
     unit="KiB",
     key="05-ranks",
 )
@@ -584,10 +599,11 @@ for tp in (1, 2, 4, 8):
         on_rank[name] = size.bytes_per_token_per_rank
     print(f"GPUs {tp}:", ", ".join(f"{name} {size:7,} B" for name, size in on_rank.items()))
 more, less = (on_rank[name] / 1024 for name in ("deepseek-v2", "llama-3.1-70b"))
-reveal("05-ranks", f"{more:g} KiB", remark=f"DeepSeek-V2; Llama's share is {less:g} KiB.")
+assert less == 40
+reveal("05-ranks", f"{more:g} KiB", remark="All of it, on every GPU.")
 
 # %% [markdown] tags=["deep-dive"]
-# On one GPU the latent is far smaller; on eight it is the larger one. So engines split such models otherwise: attention by **requests**, each GPU with its own, and only the experts over all GPUs. The pool is then a pool again.
+# One latent serves all heads, so it is the single KV head of section 6 again: with tensor parallelism every GPU keeps all of it. On one GPU the latent is far smaller; on eight it is the larger one. So engines split such models otherwise: attention by **requests**, each GPU with its own, and only the experts over all GPUs. For the cache the pool is a pool again; the price is that every GPU holds the weights of attention.
 
 # %% [markdown]
 # ## Your turn
@@ -699,7 +715,7 @@ claim_quiz("deepseek-v2-93-3-percent")
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.quiz import quiz
 
-names = "ratio which-head saved-weights speed-or-capacity mqa-eight-ranks cut"
+names = "ratio still-right saved-weights speed-or-capacity mqa-eight-ranks cut"
 quiz(ids=[f"05-{name}" for name in names.split()], seed=5)
 
 # %% [markdown]

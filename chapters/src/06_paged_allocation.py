@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare())
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -98,8 +101,6 @@ memory.free(1)
 use = contiguous_use(memory, wanted=16)
 print(f"reserved {use.reserved}, internal {use.internal}, external {use.external} slots")
 print(f"D fits: {memory.can_allocate(8, seq_id=3)}; free: {memory.num_free} slots")
-
-# %%
 slot_map(
     pieces_of(memory),
     num_slots=64,
@@ -236,7 +237,7 @@ show_table(header, rows, numeric=[1, 2], caption="The first stream of the race")
 # ## 5. How large a block?
 # **Core · 3 minutes**
 #
-# Large blocks waste more in the last one. Small blocks mean longer tables, more turns at the pool and shorter pieces to read. Drag the size, and choose lengths.
+# A large block wastes more: the last one of each request is rarely full. A small one has its price, too: more entries in each block table, more blocks to fetch, shorter pieces to read.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
@@ -245,13 +246,21 @@ predict(
     key="06-mean",
 )
 
+# %% [markdown]
+# Drag the size, and choose other lengths. **How to read it:** the line is the share of taken slots that hold no token, counted over drawn requests; it nearly hides the dashed one, which is a formula. Below it, for the size you chose:
+#
+# - *block table*: entries of one request, and their bytes;
+# - *new blocks*: how often the pool is asked for a block while 1,000 tokens are written;
+# - *keys of a layer in one piece*: what can be read without a jump;
+# - *prefix kept again*: of a shared beginning, the part that lies in a part-full block, so each request keeps its own copy of it.
+
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.block_size_explorer import block_size_explorer
 
 block_size_explorer()
 
 # %% [markdown]
-# With mixed lengths and blocks much shorter than the requests, only the mean length counts. (All alike is special: the waste hangs on one remainder.) So the limit can be computed.
+# The limit can be computed, without drawing lengths. Where lengths are mixed, the last block of a request holds 1 token, or 2, ... or 16, each about equally often. So 0 to 15 of its slots are empty: 7.5 on average, however long the request is. The waste is 7.5 slots out of the mean length and these 7.5.
 
 # %%
 from kvlab.paging.waste import mean_length_for
@@ -262,7 +271,7 @@ assert abs(slack / (limit + slack) - 0.04) < 1e-12
 reveal("06-mean", f"{limit:.0f} tokens", remark=f"{slack} empty slots a sequence on average.")
 
 # %% [markdown]
-# Every fill of the last block is equally likely, so a sequence has (`block_size` - 1) / 2 empty slots, whatever its length. That is little at 16 and much at 256, if requests are short. At the other end a block of 1 wastes nothing and reads keys one by one. vLLM's default is 16.
+# In general: (`block_size` - 1) / 2 empty slots a request. That is little at 16 and much at 256, if requests are short. At the other end a block of 1 wastes nothing and reads keys one by one. vLLM's default is 16. (Choose *all alike* in the explorer: then nothing averages out. All requests end at the same place in their last block, and the line jumps.)
 #
 # <a id="what-it-buys"></a>
 # ## 6. What paging buys
@@ -450,7 +459,7 @@ remark = f"2 shared, and one each; {copied} copies for 3 writers: the last one o
 reveal("06-fork", f"{samples.manager.num_used} blocks", remark=remark)
 
 # %% [markdown] tags=["deep-dive"]
-# Play it. Blocks in the colour of sharing have several letters; the table beside belongs to the request of the event.
+# The same, event by event. **How to read it:** a square is a block of 8 slots, with its number below. Letters say which requests hold it; `3x` is all three. It is filled from the bottom, and hatched where it is taken but empty. At the right is the block table of the request that the sentence names: its first, second, third block, and where each lies. The picture stands where A must write to block 2, which B and C hold, too: A takes a copy, block 3, and its table changes in one place.
 
 # %% tags=["deep-dive", "widget", "nbval-ignore-output"]
 from kvlab.widgets.block_player import block_player
@@ -499,7 +508,11 @@ for name in scores:
 # ## 9. The allocator in one sitting
 # **Deep dive · 3 minutes**
 #
-# `kvlab/paging/` knows no tensor: lists of whole numbers, in files you can read one after another (`block_pool.py`, `block_table.py`, `block_manager.py`). This is copy on write, and the release that it needs:
+# `kvlab/paging/` knows no tensor: lists of whole numbers, in files you can read one after another (`block_pool.py`, `block_table.py`, `block_manager.py`). Here are two of its functions.
+#
+# **The copy.** `source` is the last block of a sequence, and others hold it, too. A new block, `target`, takes its place in the table; the sequence gives up its hold on the old one; and the pair is noted, so that the tensors are copied before the next write.
+#
+# **The release.** Each block loses one holder. Only when nobody is left is it free again. (Or idle, if it has a name under which chapter 07 may find its contents: `identity_of`.)
 
 # %% tags=["deep-dive"]
 import inspect
@@ -537,7 +550,9 @@ print(f"3,000 moves, {pool.counts['copied']} copies on write: every rule held af
 # ## 10. Ten thousand events
 # **Deep dive · 3 minutes**
 #
-# A pool at work: 160 requests on 96 blocks, every event recorded. Play it from anywhere, or drag the slider; each step is at hand at once. Watch a block table while others come and go: its numbers jump all over the pool, and no request ever waits for a hole of the right length.
+# A pool at work: 160 requests on 96 blocks of 16 tokens, every event recorded. An event is a token written, a request that comes or ends, or one that gives way because no block is free: it loses its blocks and starts again later. Drag the slider anywhere, or play.
+#
+# **How to read it:** as above, with more requests than the alphabet has letters: after Z comes A2, and B3 is the 54th. Follow one block table while others come and go. Its numbers jump all over the pool, and no request ever waits for a hole of the right length.
 
 # %% tags=["deep-dive"]
 from kvlab.paging.stream import make_stream, run_stream

@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare())
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -100,15 +103,13 @@ float8_map("e4m3", mark=byte, title="The 256 bytes of E4M3; 0.3 becomes the outl
 # The palest cells have no leading 1. There is no infinity: hatched are the two bytes that are no number. Now both formats on one ruler. **How to read it:** a stroke is one of the positive numbers, each mark below is 16 times the one before.
 
 # %%
-float8_rulers(title="Precision or range: 8 steps for each power of two, or 4")
-
-# %%
 for kind in ("e4m3", "e5m2"):
     between = sum(1 <= entry.value < 2 for entry in float8_table(kind))
     largest = largest_float8(kind)
     print(f"{kind}: {between} numbers from 1 up to 2, the largest {largest:,.0f}")
 over = torch.tensor(70_000.0).to(torch.float8_e5m2).item()
 print(f"70,000 cast to e5m2 without a clamp: {over}")
+float8_rulers(title="Precision or range: 8 steps for each power of two, or 4")
 
 # %% [markdown]
 # One infinite key spoils every score that it meets. So a cache divides by a **scale** first, such that its largest number lands on the largest of the format, and clamps what is still larger.
@@ -406,49 +407,60 @@ for part, side in sides.items():
 channel_map(bars, title=f"{real.name}, layer {first.layer}, KV head {first.kv_head}")
 
 # %% [markdown] tags=["deep-dive"]
-# A token's scale must reach its largest channel, and then few codes are left for the small ones. In keys it is the same channels for every token, so a scale for each **channel** fits all of it. Values have few such channels, and attention takes a weighted mean over tokens: a scale for each **token** keeps errors of one token in that token. That is the recipe of KIVI. Try all four, with groups as large as head_dim, or one less:
+# **Keys.** One scale for a whole token must reach its largest channel. Few of the 16 codes are then left for its small channels. In keys the same channels are large in every token. So give each **channel** a scale of its own: a large channel then spoils no other.
+#
+# **Values.** They have few such channels, and attention takes a weighted mean over tokens. With a scale for each **token**, an error of one token stays in that token.
+#
+# Keys by channel, values by token: that is the recipe of KIVI (see the sources). Does it hold here? All four combinations in INT4. A scale by token serves the 64 numbers of one head; a scale by channel serves 64 tokens, or one fewer where the first four are kept exact. **How to read it:** a smaller KL and a larger top-1 are closer to the full cache.
+
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
-ways = {"K by channel, V by token": ("channel", "token"), "both by token": ("token", "token")}
-ways |= {
-    "K by token, V by channel": ("token", "channel"),
-    "both by channel": ("channel", "channel"),
-}
+def four_ways(sinks):
+    for keys_by, values_by in ((k, v) for k in ("channel", "token") for v in ("token", "channel")):
+        group = (256 - sinks) // 4  # tokens that share a scale by channel
+        options = {"key_granularity": keys_by, "value_granularity": values_by}
+        options |= {"key_q_group_size": group} if keys_by == "channel" else {}
+        options |= {"value_q_group_size": group} if values_by == "channel" else {}
+        tally = measure(readers[real.name], "int4", num_sink_tokens=sinks, **options)
+        name = f"keys by {keys_by}, values by {values_by}"
+        yield name, f"{tally.kl / tally.steps:.4f}", f"{tally.same_top / tally.steps:.1%}"
+
+
+none_exact, four_exact = list(four_ways(0)), list(four_ways(4))
+rows = [(*plain, *kept[1:]) for plain, kept in zip(none_exact, four_exact, strict=True)]
+header = ["a scale shared", "KL", "top-1", "KL, first 4 exact", "top-1, first 4 exact"]
+table(header, rows, numeric=[1, 2, 3, 4], caption=f"INT4 four ways, {real.name}, float32")
+
+# %% [markdown] tags=["deep-dive"]
+# Compare rows in the first column of KL. Keys by channel is the big gain. With keys by channel, values by channel do worse than values by token. But keep the first four tokens exact, and the difference is nearly gone. What is special about them? Look at how long the values of the first token are, beside those of a usual token in the same layer:
+
+# %% tags=["deep-dive", "device", "nbval-ignore-output"]
 context = readers[real.name].context
-for sinks in (0, 4):
-    print(f"the first {sinks} tokens exact" if sinks else "no token exact")
-    for words, pair in ways.items():
-        options = {"num_sink_tokens": sinks}
-        for side, way in zip(("key", "value"), pair, strict=True):
-            options[f"{side}_granularity"] = way
-            options |= {f"{side}_q_group_size": (256 - sinks) // 4} if way == "channel" else {}
-        tally = measure(readers[real.name], "int4", **options)
-        kept = f"top-1 {tally.same_top / tally.steps:.1%}"
-        print(f"    {words:24} KL {tally.kl / tally.steps:.4f}, {kept}")
 sizes = torch.stack([layer.held()[1][0].norm(dim=-1).mean(0) for layer in context.layers])
 shorter = (sizes[:, 0] / sizes.median(dim=1).values).median()
 print(f"values of the first token: {shorter:.2f} of the usual length, median over layers")
 
 # %% [markdown] tags=["deep-dive"]
-# K by channel is the big gain. V by channel does worse than V by token, until the first tokens stay exact: then it is as good here. SmolLM2 pays most attention to its first token (chapter 09 shows it), whose values are small; in a group of tokens it shares a scale with larger neighbours, and its error reaches every query. One more thing that "V by token" quietly protects.
+# They are small, and yet SmolLM2 pays most attention to its first token (chapter 09 shows it). By channel, the token shares each scale with larger neighbours, so its small values become coarse. And every query reads them. By token it has a scale of its own.
 #
-# Layer by layer, the error of what is stored: length of the difference over length of the exact keys, or values.
+# Now **layer by layer**. The keys of a layer go into INT4 and come back; we divide the length of the difference by the length of the exact keys, and do the same with values. **How to read it:** solid is keys, dashed is values; lower is better.
 
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
-def layer_error(states, grain):
+def layer_error(exact, grain):
     options = {"q_group_size": 64} if grain == "channel" else {}
     options |= {"granularity": grain, "residual_length": 0}
     layer = QuantizedLayer(format="int4", exact_prefill=False, **options)
-    seen, _ = layer.update(states, states)
-    return float((seen - states).norm() / states.norm())
+    back_again, _ = layer.update(exact, exact)
+    return float((back_again - exact).norm() / exact.norm())
 
 
 lines = []
 for place, (part, dash) in enumerate((("keys", "solid"), ("values", "dashed"))):
     for grain, role in (("token", "value"), ("channel", "key")):
         errors = [layer_error(layer.held()[place], grain) for layer in context.layers]
-        lines.append(Series(f"{part}, {grain}", range(1, len(errors) + 1), errors, role, dash))
+        name = f"{part} by {grain}"
+        lines.append(Series(name, range(1, len(errors) + 1), errors, role, dash))
 x, y = Axis("layer", full=True), Axis("relative error")
 curve_chart(lines, x=x, y=y, height=200, title=f"INT4, layer by layer, {real.name}")
 
@@ -457,53 +469,73 @@ curve_chart(lines, x=x, y=y, height=200, title=f"INT4, layer by layer, {real.nam
 # ## 7. The newest tokens stay exact
 # **Deep dive · 3 minutes**
 #
-# The newest tokens are read by all that follow, and a group of tokens can't be quantised before it is whole. So caches keep a **residual** of R tokens exact. Is it bit for bit, and what does it buy?
+# The newest tokens are read by all that follow. And a scale by channel is shared by a group of tokens, which must be whole before it can be quantised. So caches keep the newest tokens exact, at least R of them: the **residual**.
+#
+# Which tokens come back bit for bit? 300 tokens come in three pieces, into a cache with R = 32 whose keys are quantised by channel, in groups of 64 tokens.
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 layer = QuantizedLayer(format="int4", residual_length=32)
 for piece in states[:, :, :300].split((200, 1, 99), dim=2):
-    seen, _ = layer.update(piece, piece)
-exact = (seen == states[:, :, :300]).all(dim=(0, 1, 3))
+    seen, _ = layer.update(piece, piece)  # what attention would read
+exact = (seen == states[:, :, :300]).all(dim=(0, 1, 3))  # one answer for each token
 kept = 300 - layer.num_quantized[0]
 assert exact[-kept:].all() and not exact[:-kept].any()
-print(f"R = 32, keys by channel in groups of 64: {kept} newest tokens exact, {300 - kept} not")
+assert kept == 300 - (300 - 32) // 64 * 64  # as many whole groups as leave 32
+print(f"{kept} newest tokens exact, {300 - kept} quantised: {(300 - kept) // 64} groups of 64")
+
+# %% [markdown] tags=["deep-dive"]
+# More than 32, for the fifth group is not whole yet. So "R" means R up to R + group - 1.
+#
+# And what does a residual buy? `tiny` in INT2, the format that hurt most:
+
+# %% tags=["deep-dive", "device", "nbval-ignore-output"]
 for length in (0, 32, 128):
     tally = measure(readers["tiny"], "int2", residual_length=length)
-    print(f"tiny, int2, R = {length:3}: recall {tally.right / tally.graded:.1%}", end="")
+    print(f"R = {length:3}: recall {tally.right / tally.graded:.1%}", end="")
     print(f", KL {tally.kl / tally.steps:.2f}")
 
 # %% [markdown] tags=["deep-dive"]
-# With keys by channel R means R up to R + group - 1. In short contexts the residual is most of the cache, so ask for the length before you believe a ratio.
+# A little recall, and a smaller KL. In short contexts the residual is most of the cache, so ask for the length before you believe a ratio.
 #
 # <a id="frozen-scales"></a>
 # ## 8. One scale, frozen or never measured
 # **Deep dive · 4 minutes**
 #
-# One scale for a whole tensor has to be known before the tokens come. Some caches take it from the first call and freeze it; some engines leave it at 1.0 unless you calibrate. What comes later and is larger is **clamped**.
+# One scale for a whole tensor has to be known before the tokens come. Some caches take it from the tokens of the first call, and then **freeze** it. A number that comes later and is larger than the scale reaches is **clamped**: cut down to the largest one that fits.
+#
+# We take 256 tokens of prose and the keys of the model's middle layer. The first few tokens fix an FP8 scale, then the others come.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "The scale is frozen by the first token alone. How many percent of the later tokens have a key that is clamped?",
+    "The scale is frozen by the first token alone. What share of the 255 later tokens has at least one number in its keys that is clamped?",
     unit="%",
     key="08-frozen",
 )
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
-keys = context.layers[middle].held()[0][:1]
-clamped = {}
-for first_call in (1, 4, 16, 64):
+keys = context.layers[middle].held()[0][:1]  # (1, num_kv_heads, 256 tokens, head_dim)
+
+
+def frozen_after(count):
+    first, later = keys[:, :, :count], keys[:, :, count:]
     layer = QuantizedLayer(format="fp8", exact_prefill=False)
-    layer.update(keys[:, :, :first_call], keys[:, :, :first_call])
-    seen, _ = layer.update(keys[:, :, first_call:], keys[:, :, first_call:])
-    reach = keys[:, :, :first_call].abs().max()
-    over = (keys[:, :, first_call:].abs() > reach).any(dim=(0, 1, 3)).float().mean().item()
-    error = ((seen - keys).norm() / keys.norm()).item()
-    clamped[first_call] = over
-    print(f"frozen after {first_call:2}: {over:6.1%} of later tokens clamped, error {error:.1%}")
+    layer.update(first, first)  # here the scale is taken, and frozen
+    seen, _ = layer.update(later, later)
+    too_large = (later.abs() > first.abs().max()).any(dim=(0, 1, 3))  # one answer a token
+    return too_large.float().mean().item(), ((seen - keys).norm() / keys.norm()).item()
+
+
+clamped = {}
+for count in (1, 4, 16, 64):
+    clamped[count], error = frozen_after(count)
+    print(f"frozen after {count:2}: {clamped[count]:6.1%} of later tokens clamped", end="")
+    print(f", relative error of all keys {error:.1%}")
 reveal("08-frozen", f"{clamped[1]:.1%}", measured=True)
 
 # %% [markdown] tags=["deep-dive"]
-# A first call of one token, such as a lone start token, freezes a scale that fits nothing else. And a scale of 1.0? FP8 is a float, so a wrong scale costs little, until numbers pass the end of the format. We make the same keys 50 times larger, as in a model with larger keys:
+# A first call of one token, such as a lone start token, freezes a scale that fits nothing else.
+#
+# Some engines measure no scale at all: they leave it at 1.0 unless you calibrate. FP8 is a float, so that costs little, until numbers pass the end of the format. We store the same keys, then keys 50 times as large, as another model may have them; each with a measured scale and with 1.0.
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 for factor in (1, 50):
@@ -554,15 +586,16 @@ table(header, rows, numeric=[1, 2, 3], caption="One layer, float32, middle of 7 
 # ## 10. Before you switch it on
 # **Deep dive · 3 minutes**
 #
-# FP8 for the cache is one flag. What has been published about it, each row with its day; most are from the vLLM project, 22 April 2026:
+# FP8 for the cache is one flag. The vLLM project published what it found on 22 April 2026; the last row is from its documentation. **How to read it:** each row is one test, first with a 16-bit cache, then with FP8. *Needle in a haystack* and *MRCR* ask for facts hidden in a long text; *FA3* is the attention kernel (FlashAttention 3).
 
 # %% tags=["deep-dive"]
 from kvlab.course.fp8_reports import load_reports
 
 reports = load_reports()
-rows = [(report.what, report.before, report.after, report.as_of.isoformat()) for report in reports]
-header = ["what was reported", "16 bit", "FP8", "as of"]
-table(header, rows, numeric=[1, 2, 3], caption="Published reports, not measured here")
+rows = [(report.what, report.before, report.after) for report in reports]
+day, last = (f"{r.as_of:%d %B %Y}" for r in (reports[0], reports[-1]))
+caption = f"Published {day}, last row read {last}; nothing of it measured here"
+table(["what was tested", "16-bit cache", "FP8 cache"], rows, caption=caption)
 
 # %% [markdown] tags=["deep-dive"]
 # So validate, on your own stack:
@@ -616,7 +649,7 @@ hint_steps("08-b")
 solution("08-b")
 
 # %% [markdown]
-# **08-c A byte by hand.** Which byte does E4M3 keep for 21.3, with scale 1? Answer with the eight bits as text, such as "0 0000 000".
+# **08-c A byte by hand.** Which byte does E4M3 keep for 21.3, with scale 1? Answer with the eight bits as text, such as "0 0000 000". The same byte in hexadecimal, such as "0x00", will do: each of its two digits stands for four bits.
 
 # %% tags=["exercise"]
 answer_c = ...
@@ -678,19 +711,13 @@ claim_quiz("int4-quarters")
 claim_quiz("fp8-always-good-default")
 
 # %% [markdown]
-# Two about sizes, one about flags.
+# Two about sizes.
 
 # %% tags=["widget", "nbval-ignore-output"]
 claim_quiz("int8-halves")
 
 # %% tags=["widget", "nbval-ignore-output"]
 claim_quiz("fp8-2048-to-1024")
-
-# %% [markdown]
-# And the one that sounds obvious:
-
-# %% tags=["widget", "nbval-ignore-output"]
-claim_quiz("weight-and-kv-dtype-independent")
 
 # %% [markdown]
 # ## Self-check

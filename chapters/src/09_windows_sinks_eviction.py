@@ -10,7 +10,7 @@
 #
 # - say what a windowed layer sees and keeps, and which part of a hybrid model's cache still grows;
 # - put eviction policies side by side by what they lose, and choose by measuring;
-# - keep positions right after eviction, and weigh eviction against a tier and against recomputing.
+# - keep positions right after eviction, and weigh eviction against computing again and against a slower memory that loses nothing.
 #
 # The results of a run are saved in this page. To guess before you see them, choose *Edit > Clear Outputs of All Cells*.
 
@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare())
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -30,11 +33,13 @@ from kvlab.figures.course_map import chapter_line
 chapter_line("09")
 
 # %% [markdown]
-# **Core** 15 minutes, **deep dives** 20 minutes. You need the bytes of a token from chapter 03.
+# **Core** 15 minutes, **deep dives** 20 minutes. You need the bytes of a token from chapter 03, RoPE from chapter 01 for one deep dive, and KL and top-1 from chapter 08.
 #
 # Two models come along, in float32. `tiny` was trained to look things up: 32 facts stand in a text, and each is asked for later. So what a cache lost shows at once, as **recall**, the share of right answers. SmolLM2 reads prose and is judged by its **loss** (nats a token, lower is better). Where it is not at hand, `tiny` takes its place.
 
 # %% tags=["setup", "device", "nbval-ignore-output"]
+from IPython.display import display
+
 from kvlab.model.load import load_model
 from kvlab.model.quality import Bench
 from kvlab.model.weights import is_available
@@ -50,7 +55,7 @@ real
 # ## 1. Where attention falls
 # **Core · 3 minutes**
 #
-# Before anything is dropped: what do queries look at? We let the real model read 256 tokens, and add up the attention that each position gets, from all queries. One percent of the positions are three tokens.
+# Before anything is dropped: what do queries look at? We let the real model read 256 tokens, and add up the attention that each position gets from all queries, for each head by itself. The top 1 % of the positions are three tokens then, and another head may have other ones.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
@@ -70,24 +75,22 @@ for percent in (1, 5, 20):
     part = share.top_share(percent)  # (num_layers, num_heads)
     spread = f"{part.min():.0%} to {part.max():.0%}"
     rows.append((f"top {percent} %", f"{share.top_count(percent)}", f"{part.mean():.0%}", spread))
-header = ["positions", "how many", "attention they get", "by head"]
+alike = sum(1 / n for first in (1, 2, 3) for n in range(first, 257)) / 256
+remark = f"If each query looked at all it can see alike, the first three would get {alike:.0%}."
+display(reveal("09-share", f"{share.top_share(1).mean():.0%}", remark=remark))
+header = ["positions", "how many", "attention, mean of heads", "lowest to highest head"]
 table(header, rows, numeric=[1, 2, 3], caption=f"{real.name}, {share.num_tokens} tokens")
 
 # %% [markdown]
-# An average hides the heads. **How to read it:** a cell is one query head in one layer, the number its share in percent. Move the slider to the first token alone.
+# A mean hides the heads. **How to read it:** a cell is one query head in one layer, the number its share in percent. Compare the first layers, at the left, with later ones. And move the slider to the first token alone.
 
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.share_explorer import share_explorer
 
 share_explorer(share, name=real.name)
 
-# %% tags=["device", "nbval-ignore-output"]
-reveal(
-    "09-share", f"{share.top_share(1).mean():.0%}", remark=f"Three tokens of {real.name}'s text."
-)
-
 # %% [markdown]
-# Much of it falls on **one** token, the first. Is that word so important? Exchange it and measure again. Then the same for `tiny`.
+# Most of it falls on **one** token, the first. Is that word so important? Exchange it for another word of the text and measure again, on the first 128 tokens. Then the same share for `tiny`.
 
 
 # %% tags=["device", "nbval-ignore-output"]
@@ -99,7 +102,7 @@ for place in (0, 9, 40, 80):
     other = text[:, :128].clone()
     other[0, 0] = text[0, place]
     word = real.decode([int(other[0, 0])])
-    print(f"{real.name} with {word!r} in front: {on_the_first(real, other):.0%} on it")
+    print(f"{real.name} with {word!r} in front: {on_the_first(real, other):.0%} on the first token")
 tiny, context = facts.loaded, facts.task.input_ids[:1, : facts.task.context_len]
 print(f"tiny: {on_the_first(tiny, context):.0%} on the first token")
 
@@ -133,8 +136,9 @@ def sees(query, window, counts_itself=True):
 for counts_itself in (True, False):
     first, last = sees(8001, 4096, counts_itself)
     past = SlidingWindowLayer(4096, includes_self=counts_itself).num_past
-    assert last - first == past  # what a cache must keep for the next query
-    print(f"own token counted: {counts_itself!s:5}  {first:,} to {last:,}, {past:,} of them kept")
+    assert last - first == past  # all but the query itself come from the cache
+    counted = "counted" if counts_itself else "not counted"
+    print(f"own token {counted}: it sees {first:,} to {last:,}, {past:,} of them from the cache")
 mask = visible_slots(torch.arange(8002)[None, None], past=8001, q_len=1, window=4096)
 visible = mask.flatten().nonzero()
 assert (int(visible.min()), int(visible.max())) == sees(8001, 4096)  # what our Llama masks
@@ -155,7 +159,7 @@ predict(
 )
 
 # %% [markdown]
-# We build such a stack with random weights, change the token at position 1 and compare all states. **How to read it:** rows are layers, a filled cell is a state that changed, by so many percent. The dashed box is what query 13 reads in the last layer.
+# We build such a stack with random weights, change the token at position 1 and compare all states. **How to read it:** the first row is the token's own vector, then comes the state after each layer. A filled cell is a state that changed, by so many percent of its length (over 100: it became quite another). The dashed box is what query 13 reads in the last layer.
 
 # %%
 from kvlab.figures.reach_map import reach_map
@@ -184,11 +188,14 @@ remark = "Each layer hands on by W - 1; layers x W is the round number for it."
 reveal("09-reach", reach(differences, 1)[-1], remark=remark)
 
 # %% [markdown]
-# That is what **can** arrive. The percents say that little does. Now a trained model: `tiny-window` has W = 64 in its first layer and sees everything in its second. Beside it `tiny-gqa`, the same but trained without a window; we cut one into it.
+# That is what **can** arrive. The percents say that little does.
+#
+# Now trained models. `tiny-window` has W = 64 in its first layer and sees everything in its second. Beside it stands `tiny-gqa`, the same but trained without a window. We cut one into it: a layer that was trained to see everything keeps the newest 63 tokens alone, which with the token that asks makes 64.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "tiny-gqa answers all. Its second layer now keeps the newest 63 tokens, its first everything. What is the recall?",
+    "tiny-gqa answers all questions about 32 facts in 512 tokens. Its second layer now keeps the newest 63 tokens, its first everything. What share is still answered?",
+    unit="%",
     key="09-cut",
 )
 
@@ -214,17 +221,17 @@ header, caption = ["cache", "bytes", "recall"], "512 tokens, 32 facts, 128 quest
 table(header, rows, numeric=[1, 2], caption=caption)
 
 # %% [markdown]
-# About the same bytes, and anything from all to nearly nothing: **which** layer forgets decides. That is why hybrid models mix layers with a window and layers without.
+# The last row has about as many tokens in all as the three with 63, but 287 in each layer. So about the same bytes, and anything from all to nearly nothing: **which** layer forgets decides. **Hybrid** models are built on that: some of their layers have a window, the others see everything.
 
 # %% tags=["device", "nbval-ignore-output"]
 lost = results["tiny-gqa, second layer cut to 63"]
 remark = "The first layer looks at neighbours, the second looks things up."
-reveal("09-cut", f"{lost.recall:.3f}", remark=remark, measured=True)
+reveal("09-cut", f"{lost.recall:.1%}", remark=remark, measured=True)
 
 # %% [markdown]
 # <a id="what-grows"></a>
 # ### What still grows
-# The full layers do. **How to read it:** one request, cache in 16 bit, payload; the last column is what one more token adds when all windows are full.
+# The layers without a window do, the full ones. **How to read it:** one request, cache in 16 bit, payload; the last column is what one more token adds when all windows are full. (Arithmetic: not all of these models were trained for texts so long.)
 
 # %%
 from kvlab.arithmetic.request import size_request
@@ -242,13 +249,15 @@ header = ["model", "layers with a window", "full", "GiB at 8,192", "at 131,072",
 table(header, rows, numeric=[2, 3, 4, 5], caption="Windowed and hybrid models")
 
 # %% [markdown]
-# Only the model whose layers all have a window is capped. Its successor dropped the window.
+# Only the model whose layers all have a window is capped. A later version of it dropped the window.
 #
 # <a id="evict"></a>
 # ## 3. Evict on purpose
 # **Core · 2 minutes**
 #
-# Now a model that was trained to see everything, and a **budget** of tokens. Every policy is one sentence: give each token held a score, keep the highest. Most also protect the newest. Heavy hitters (H2O) take the attention drawn so far as the score, and half the budget for the newest.
+# Now a model that was trained to see everything, and a **budget** of tokens. Every policy is one sentence: give each token held a score, keep the highest. Most also protect the newest.
+#
+# **Heavy hitters** (H2O) take the attention drawn so far as the score, and half the budget for the newest. Here 416 tokens are read with a budget of 104, a quarter; 52 of them are the newest. Each KV head of each layer chooses for itself. Does the package keep the tokens that this rule names?
 
 # %% tags=["device"]
 import numpy as np
@@ -280,11 +289,12 @@ print(f"{context.shape[1]} tokens read, 104 kept in each KV head: the ones that 
 # ## 4. One budget
 # **Core · 3 minutes**
 #
-# `tiny`, six policies, six budgets: all measured now. A quarter of the tokens is 128, and the texts are about 400 tokens long when the questions begin.
+# `tiny`, six policies, six budgets: all measured now. A text has 512 tokens, and a budget of 25 % is a quarter of these: 128 in each KV head. The facts stand in the first 416 tokens, then the questions begin.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "The window at 25 % keeps the newest 128 tokens. What is its recall? (And will random do better?)",
+    "The window at 25 % keeps the newest 128 tokens. What share of the questions does it answer? (And will random do better?)",
+    unit="%",
     key="09-random",
 )
 
@@ -296,15 +306,13 @@ total = len(POLICIES) * len(PERCENTS)
 runs = list(with_progress(eviction_runs(facts), total=total, doing="evict"))
 at = {(run.policy, run.percent): run for run in runs}
 rows = [(name, *(f"{at[name, p].recall:.3f}" for p in PERCENTS)) for name in POLICIES]
+remark = f"Random: {at['random', 25].recall:.1%}. It keeps facts anywhere, each head others."
+display(reveal("09-random", f"{at['window', 25].recall:.1%}", remark=remark, measured=True))
 header = ["policy", *(f"{percent} %" for percent in PERCENTS)]
 table(header, rows, numeric=range(1, len(header)), caption="Recall of tiny, by budget")
 
 # %% [markdown]
 # The same as curves. **How to read it:** to the right the cache gets smaller, by the factor on the axis.
-
-# %% tags=["device", "nbval-ignore-output"]
-remark = f"Random: {at['random', 25].recall:.3f}. It keeps facts anywhere, each head others."
-reveal("09-random", f"{at['window', 25].recall:.3f}", remark=remark, measured=True)
 
 # %% tags=["device", "nbval-ignore-output"]
 from kvlab.figures.curves import Axis, Series, curve_chart
@@ -319,19 +327,31 @@ axes = {"x": Axis("times smaller than the full cache", log=True, base=2), "y": A
 curve_chart(lines, **axes, title="What is still answered", height=240)
 
 # %% [markdown]
-# And the map: what survives when the first question comes. Move the budget, then the policy, and look where the lost facts stand.
+# And the map: what survives when the first question comes. Move the budget, then the policy, and look where the lost facts stand. The cell below it counts for two of them.
 
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.eviction_explorer import eviction_explorer
 
 eviction_explorer(runs, policy="window", percent=25, texts=4)
 
+# %% tags=["device", "nbval-ignore-output"]
+few = at["h2o", 12]
+for half, begins in {"early": range(208), "late": range(208, 416)}.items():
+    right = [ok for ok, p in zip(few.answered, few.fact_positions, strict=True) if p in begins]
+    print(f"h2o at 12 %: of {len(right)} facts in the {half} half {sum(right)} are answered")
+places = [p + i for p in few.fact_positions for i in (0, 1)]  # a fact is a name and a place
+others = sorted(set(range(416)) - set(places))
+for number, layer in enumerate(watching.layers, start=1):
+    lengths = layer.held()[0][0].norm(dim=-1)  # (num_kv_heads, tokens)
+    facts_, rest = (float(lengths[:, each].mean()) for each in (places, others))
+    print(f"layer {number}: keys of facts have length {facts_:.1f}, other keys {rest:.1f}")
+
 # %% [markdown]
-# The window answers what it still holds when the question comes (each question is three tokens more, so it moves on), and random beats it: facts stand anywhere. A fact that is gone is still guessed right once in 64 times. Heavy hitters lose the **late** facts, for a sum favours what has been there for long. Key norm keeps exactly the wrong ones: in `tiny`, facts have long keys.
+# The window answers what it still holds when the question comes (each question is three tokens more, so it moves on), and random beats it: facts stand anywhere. A fact that is gone is still guessed right once in 64 times. Heavy hitters lose the **late** facts, for a sum favours what has been there for long. Key norm keeps short keys, and in the second layer of `tiny`, the one that looks facts up, facts have long ones: it keeps exactly the wrong ones.
 
 # %% [markdown]
 # ### And in real language?
-# Half the tokens, on prose; `growing` is the full cache. Which policy will be best here, which worst? **How to read it:** KL says how far the next-token distribution moved from the full cache's, top-1 how often the first choice stayed.
+# The same policies on SmolLM2 and two pieces of prose, 72 tokens each, half of them kept; `growing` is the full cache. Which policy will be best here, which worst? **How to read it:** KL says how far the next-token distribution moved from the full cache's, top-1 how often the first choice stayed.
 
 # %% tags=["device", "nbval-ignore-output"]
 from kvlab.model.quality_table import quality_table
@@ -341,17 +361,26 @@ caches += [("expected", {"budget": "50%", "recent": 8})]
 steps = with_progress(caches, total=len(caches), doing="evict")
 said = {q.label: q for cache in steps for q in quality_table(prose, [cache])}
 rows = [(name, f"{q.loss:.2f}", f"{q.kl:.3f}", f"{q.top1:.0%}") for name, q in said.items()]
+look = prose.maker("expected", budget="50%")()
+real.model(prose.task.input_ids[:1, :64], cache=look, last_token_only=True)
+kept = torch.stack([layer.kept_positions()[0] for layer in look.layers])  # by layer and KV head
+sink, newest = (kept == 0).any(-1).float().mean(), (kept >= 56).sum(-1).float().mean()
+print(f"expected, 64 tokens read: {sink:.0%} of KV heads keep the first token, ", end="")
+print(f"on average {newest:.1f} of the newest 8 are kept")
 caption = f"{real.name}, {prose.task.tokens} tokens, half of them kept"
 table(["cache", "loss", "KL", "top-1"], rows, numeric=[1, 2, 3], caption=caption)
 
 # %% [markdown]
-# The order is another one. On SmolLM2 the window alone is ruin and four sinks repair it: without the first token every head must park elsewhere. Expected attention, best on `tiny`, keeps the sink by itself but drops the newest tokens, which prose leans on; protect eight of them and it is fine. **No policy wins on both as it is.** Choose on your own task, at your own length, with something to be found in the text: by the loss the sinks look cheap here, and on `tiny` they lose half of the facts.
+# The order is another one. On SmolLM2 the window alone is ruin, and four sinks repair most of it: without the first token every head must park elsewhere. Expected attention, best on `tiny`, keeps the sink by itself but lets some of the newest tokens go, which prose leans on; protect eight of them and it is fine. Heavy hitters do well on both at 50 %, and fall behind on `tiny` when less is kept.
 #
+# So **no rule is the best one everywhere.** Choose on your own task, at your own length and budget, with something to be found in the text: by the loss the sinks look cheap here, and on `tiny` they lose half of the facts.
+
+# %% [markdown]
 # <a id="no-free-answer"></a>
 # ## 5. No free answer
 # **Core · 1 minute**
 #
-# A token is judged before anybody asks for it. When the question comes and it is gone, three ways are left. We ask for a fact that the window at 25 % has lost.
+# A token is judged before anybody asks for it. When the question comes and it is gone, three ways are left: answer without it, read the text again, or fetch it from a **tier**, a larger and slower memory (that of the host, or a disk) in which a copy was put away. We ask for a fact that the window at 25 % has lost.
 
 # %% tags=["device", "nbval-ignore-output"]
 from kvlab.model.retrieval_words import WHERE_ID
@@ -381,7 +410,7 @@ table(header, rows, numeric=[2, 3], caption=f"The fact was {fact!r}")
 # ## 6. Positions after eviction
 # **Deep dive · 6 minutes**
 #
-# A key was turned by RoPE when it came. After eviction there are three numbers: tokens **seen**, tokens **kept**, and the **next position**. Keys that keep their angles need a query at its true place. Then eviction does what a mask on the same tokens would do.
+# A key was turned by RoPE when it came, by an angle of its position. After eviction there are three numbers: tokens **seen**, tokens **kept**, and the **next position**. Keys that keep their angles need a query at its true place, behind all that was seen. Then eviction does what a mask on the same tokens would do: here sinks with a budget of 104, after 416 tokens.
 
 # %% tags=["deep-dive", "device"]
 full, cut = make_cache("growing", num_layers=2), make_cache("sinks", num_layers=2, budget=104)
@@ -402,16 +431,13 @@ print(f"seen {seen}, kept {len(kept)}, next position {seen}: equal to the masked
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "Heavy hitters at 50 % had full recall. With the number of kept tokens as the next position: what is the recall?",
+    "Heavy hitters at 50 % answered all. With the number of kept tokens as the next position: what share?",
+    unit="%",
     key="09-bug",
 )
 
-# %% [markdown]
-# The honest alternative is to **re-rotate**: turn all survivors to 0, 1, 2, ... and put the query right behind them. Distances shrink then, but they are consistent. All three, on both models:
-
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 from kvlab.cache.eviction_observed import HeavyHitterLayer
-from kvlab.cache.eviction_scores import KeyDiffLayer, SinksLayer
 
 
 class KeptAsPosition(KVCache):  # the bug
@@ -419,8 +445,20 @@ class KeptAsPosition(KVCache):  # the bug
         return self.layers[0].num_kept()
 
 
-half, few = facts.task.tokens // 2, prose.task.tokens // 2
-depth = real.model.config.num_layers
+half = facts.task.tokens // 2
+bug = facts.measure(lambda: KeptAsPosition(HeavyHitterLayer(half) for _ in range(2)))
+remark = "No error, no warning. Test it: budget below length, one step, equal logits."
+reveal("09-bug", f"{bug.recall:.1%}", remark=remark, measured=True)
+
+# %% [markdown] tags=["deep-dive"]
+# The honest alternative is to **re-rotate**: turn all survivors to 0, 1, 2, ... and put the query right behind them. Distances shrink then, but they are consistent.
+#
+# All three on both models, half of the tokens kept. Rules that watch attention can't be re-rotated here. So `tiny` uses one that looks at keys alone, **distinct keys**: keep those least like the mean of all. SmolLM2 uses the sinks.
+
+# %% tags=["deep-dive", "device", "nbval-ignore-output"]
+from kvlab.cache.eviction_scores import KeyDiffLayer, SinksLayer
+
+few, depth = prose.task.tokens // 2, real.model.config.num_layers
 bug = facts.measure(lambda: KeptAsPosition(KeyDiffLayer(half) for _ in range(2)))
 turned = facts.measure("keydiff", budget="50%", positions="rerotated")
 rows = [("angles kept", facts.measure("keydiff", budget="50%"), said["sinks 50%"])]
@@ -432,13 +470,8 @@ header = ["positions", "tiny, distinct keys: recall", f"{real.name}, sinks: loss
 caption = f"Budget 50 %; full cache: 1.000 and {said['growing'].loss:.2f}"
 table(header, rows, numeric=[1, 2], caption=caption)
 
-# %% tags=["deep-dive", "device", "nbval-ignore-output"]
-bug = facts.measure(lambda: KeptAsPosition(HeavyHitterLayer(half) for _ in range(2)))
-remark = "No error, no warning, fluent text. Test it: budget below length, one step, equal logits."
-reveal("09-bug", f"{bug.recall:.3f}", remark=remark, measured=True)
-
 # %% [markdown] tags=["deep-dive"]
-# Sinks and the newest may be re-rotated at little cost: one gap closes, far away. Where tokens go from the middle, re-rotating makes neighbours of strangers, and a head that looks one token back is misled. What it buys is endless text: `tiny` has 4,096 positions.
+# Sinks and the newest may be re-rotated at little cost: one gap closes, far away. Where tokens go from the middle, re-rotating makes neighbours of strangers, and a head that looks one token back is misled. What it buys is endless text. `tiny` has 4,096 positions, and we let it read 4,200 tokens:
 
 # %% tags=["deep-dive", "device"]
 from kvlab.errors import KvlabError
@@ -458,7 +491,7 @@ for positions in ("kept", "rerotated"):
 # ## 7. The same budget for every layer?
 # **Deep dive · 3 minutes**
 #
-# Attention in early layers is often found to be spread wide, so some policies give early layers more: a pyramid. Heavy hitters, 61 tokens a layer on average. Which way round is better for `tiny`?
+# Attention in early layers is often found to be spread wide: look at the left of the map in section 1. So some policies give early layers more, a **pyramid**. Heavy hitters at 12 %, which is 61 tokens a layer on average. Which way round is better for `tiny`?
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 from kvlab.cache.budgets import pyramid_budgets
@@ -471,17 +504,18 @@ for name, budgets in {"alike": [61, 61], "early more": wide, "late more": wide[:
 table(["budgets", "tokens by layer", "bytes", "recall"], rows, numeric=[1, 2, 3])
 
 # %% [markdown] tags=["deep-dive"]
-# The other way round than the pyramid, and by far: section 2 found that here the **second** layer looks far back. A rule of thumb from other models is a guess about yours.
+# The other way round than the pyramid, and by far. Here too the **second** layer must look far back, as that of `tiny-gqa` in section 2. A rule of thumb from other models is a guess about yours.
 #
 # <a id="offload"></a>
 # ## 8. Put it away instead
 # **Deep dive · 6 minutes**
 #
-# A cache need not lie where it is used. **Offloading** rests each layer's keys and values in host memory or on disk and fetches them while the layer before works. Nothing is lost. What does a step move?
+# A cache need not lie where it is used. **Offloading** rests each layer's keys and values on a tier, host memory or disk, and fetches them while the layer before works. Nothing is lost. What does a step move?
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
-    "A prompt of 128 tokens, 5 tokens written. How many times the bytes of the final cache are fetched?",
+    "A prompt of 128 tokens is read in one pass, 5 tokens are written. How many times the bytes of the final cache are fetched, all steps together?",
+    unit="x",
     key="09-moved",
 )
 
@@ -499,7 +533,9 @@ header = ["cache rests in", "equal to the bit", "MB in", "MB out", "on the devic
 table(header, rows, numeric=[2, 3, 4, 5], caption=f"{real!r}, {P} + {N} tokens")
 
 # %% [markdown] tags=["deep-dive"]
-# Every step fetches **everything** so far, once. We count it. (At the end the first layer's tokens may come once more, for a step that nobody asks for.) Without a GPU, "host" and "device" are the same memory, so its time shows the copying alone.
+# Look at the bytes first. Every step fetches **everything** so far, once; the next cell counts it. (At the end the first layer's tokens may come once more, for a step that nobody asks for.)
+#
+# Then the times, with care. Each is from a single short run and moves with whatever else the machine does. Without a GPU, "host" and "device" are the same memory, so its row shows the copying alone. And what was just written to a disk mostly still lies in the system's memory; for the last row the system was asked to forget it.
 
 # %% tags=["deep-dive", "device", "nbval-ignore-output"]
 disk = next(run for run in tiers if run.tier == "disk")
@@ -507,10 +543,11 @@ assert all(run.equal for run in tiers)
 per_token = disk.cache_bytes // (P + N - 1)  # the last token emitted was not fed
 fetched = sum((P + step) * per_token for step in range(N - 1))
 assert disk.bytes_in - fetched in (0, (P + N - 1) * per_token // depth)
-reveal("09-moved", f"{disk.bytes_in / disk.cache_bytes:.1f}", remark=f"{N - 1} decode steps.")
+remark = f"{N - 1} decode steps, each fetches all that is there."
+reveal("09-moved", f"{disk.bytes_in / disk.cache_bytes:.1f}x", remark=remark)
 
 # %% [markdown] tags=["deep-dive"]
-# So a step takes at least what the link takes for the whole cache. Computed for Llama 3.1 70B on eight H100, 50,000 tokens; a step in HBM (the GPU's own memory) for comparison.
+# So a step takes at least what the link takes for the whole cache. **How to read it:** computed for Llama 3.1 70B on eight H100 with 50,000 tokens, cache in 16 bit; a row is where the cache lies, the first one is HBM, the GPU's own memory. Each GPU has its own PCIe link to the host, and all share one NVMe drive.
 
 # %% tags=["deep-dive"]
 from kvlab.arithmetic.gpus import find_gpu
@@ -546,6 +583,8 @@ table(["", "measured here"], rows, numeric=[1], caption=caption)
 
 # %% [markdown] tags=["deep-dive"]
 # A processor without a GPU computes slowly, so reading wins easily. Guess for 50,000 tokens of the 70B, computed with every link at its full rate and every GPU at its roof: how long do eight H100 prefill, and is one drive quicker?
+#
+# **How to read it:** seconds to fetch the cache, in brackets how many times as long the prefill takes; above 1 fetching wins. The last row is the rate at which both take equally long.
 
 # %% tags=["deep-dive"]
 four = tier_times("llama-3.1-70b", tokens=50_000, gpu="H100", tp=4)
@@ -557,18 +596,18 @@ again = [f"{times.prefill_seconds:.2f} s" for times in (eight, four)]
 rows.append(("prefill again", *again))
 rates = [f"{times.break_even_bytes_per_second / 1e9:.1f}" for times in (eight, four)]
 rows.append(("break-even, GB/s over all links", *rates))
-caption = f"{eight.num_bytes / 1e9:.1f} GB; in brackets: prefill time over fetch time"
+caption = f"{eight.num_bytes / 1e9:.1f} GB, Llama 3.1 70B, 50,000 tokens"
 table(["back from", "eight GPUs", "four GPUs"], rows, numeric=[1, 2], caption=caption)
 
 # %% [markdown] tags=["deep-dive"]
-# From host memory: fetch, always. From one drive: slower than eight idle GPUs, quicker than four, and quicker than eight that others wait for. So **where a cache lies becomes a scheduling choice**: send the request to the machine that holds it, fetch ahead while it queues, or compute. An engine decides that for each request.
+# From host memory: fetch, always. From one drive behind PCIe 4.0: slower than eight idle GPUs, quicker than four. And GPUs that prefill again serve nobody else meanwhile. So **where a cache lies becomes a scheduling choice**: send the request to the machine that holds it, fetch ahead while it queues, or compute. An engine decides that for each request.
 
 # %% [markdown]
 # <a id="decide"></a>
 # ## 10. Decide
 # **Core · 2 minutes**
 #
-# Everything that makes a cache smaller, with numbers from here. Savings of FP8 and INT4 are against 16 bit, at 8,192 tokens and heads of 128, scales counted.
+# Everything that makes a cache smaller, with numbers from here. Savings of FP8 and INT4 are against 16 bit, at 8,192 tokens and heads of 128, scales counted. Recall is that of `tiny` or one of its twins, 32 facts in 512 tokens.
 
 # %% tags=["device", "nbval-ignore-output"]
 from kvlab.arithmetic.quantized_bytes import compression
@@ -596,7 +635,7 @@ header = ["what", "saves", "recall here", "it takes", "best for", "not when"]
 table(header, rows, numeric=[1], caption="Recall on tiny and its twins; full cache of tiny: 1.000")
 
 # %% [markdown]
-# **FP8 first**, with its exceptions: short contexts may get slower, heads of 256 may prefill slower, many small windowed layers gain little, and scales left at 1 can cost accuracy on some models. Chapter 08 measures it. Exact things come before lossy ones: a tier between turns and windows that the model already has cost no quality at all.
+# **FP8 first**, with its exceptions: short contexts may get slower, heads of 256 may prefill slower, many small windowed layers gain little, and scales left at 1 can cost accuracy on some models. Chapter 08 lists who reported it. Exact things come before lossy ones: a tier between turns and windows that the model already has cost no quality at all.
 
 # %% [markdown]
 # ## Your turn
@@ -636,7 +675,7 @@ hint_steps("09-b")
 solution("09-b")
 
 # %% [markdown]
-# **09-c Your own rule.** Write `score(received, age, key_norm)`, the rule that decides which 12 % of the tokens stay. Each argument has a number for each token held: the attention it drew so far, the tokens read since it came (1 is the newest), the length of its key. Highest stays. Beat heavy hitters on `tiny`, on texts that this page has not shown. Roughly 1 to 10 lines.
+# **09-c Your own rule.** Write `score(received, age, key_norm)`, the rule that decides which 12 % of the tokens stay. Each argument is a tensor with a number for each token held: the attention it drew so far, the tokens read since it came (1 is the newest), the length of its key. Return one of the same shape; highest stays. Beat heavy hitters on `tiny`, on texts that this page has not shown. Roughly 1 to 10 lines.
 
 
 # %% tags=["exercise"]

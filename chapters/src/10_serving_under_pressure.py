@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare(weights=False))
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -159,7 +162,7 @@ assert serve(lengths, 20, 8) == theirs
 print(f"{len(theirs)} steps, {scheduler.counts.preemptions} preemptions: equal in every step")
 
 # %% [markdown]
-# What the package adds: prompts longer than a step's **token budget** (the most tokens computed in one step) are cut into chunks, a limit of seats, priorities, swapping, shared prefixes, several samples of one prompt. A request that could never fit is refused at the door, and one that outgrows the whole pool alone ends with an error.
+# What the package adds: prompts longer than a step's **token budget** (the most tokens computed in one step) are cut into chunks, a limit of seats (section 4), priorities, swapping (section 9), shared prefixes (section 10), several samples of one prompt. A request that could never fit is refused at the door, and one that outgrows the whole pool alone ends with an error.
 
 # %%
 tiny_pool = Scheduler(BlockManager(4, 8))
@@ -289,7 +292,7 @@ serving_explorer(start=40)
 # ## 5. What are they waiting for?
 # **Core · 4 minutes**
 #
-# Besides blocks a server has seats, as we saw. And a step has its token budget. Three servers, the same model and card. In each a queue stands and the first token is late. Only the gauges are shown.
+# Besides blocks a server has seats, as we saw. And a step has its token budget. Three servers, the same model and card as in section 4, and at each **20 requests a second** arrive. In all three a queue stands and the first token is late. They differ in pool, seats or traffic. Only the gauges are shown.
 
 # %%
 from collections import Counter
@@ -299,13 +302,13 @@ from kvlab.serving.limits import Limits
 LONG = {"prompt_tokens": 4000, "output_tokens": 20}
 MIXED = {"prompt_tokens": "uniform:200:800", "output_tokens": "uniform:100:500"}
 servers = {
-    "1": (MIXED, 20, 1500, Limits()),
-    "2": (MIXED, 22, card.num_blocks, Limits(max_running=32)),
-    "3": (LONG, 18, card.num_blocks, Limits()),
+    "1": (MIXED, 1500, Limits()),
+    "2": (MIXED, card.num_blocks, Limits(max_running=32)),
+    "3": (LONG, card.num_blocks, Limits()),
 }
-rows, lacking = [], {}
-for name, (sizes, rate, num_blocks, limits) in servers.items():
-    traffic = make_requests(800, **sizes, arrivals=poisson_arrivals(rate, seed=1), seed=1)
+rows, lacking, RATE = [], {}, 20
+for name, (sizes, num_blocks, limits) in servers.items():
+    traffic = make_requests(800, **sizes, arrivals=poisson_arrivals(RATE, seed=1), seed=1)
     seen = Watch()
     loop = simulate(traffic, card_clock, num_blocks=num_blocks, limits=limits, on_step=seen)
     middle = seen.looks[len(seen.looks) // 2]
@@ -314,10 +317,10 @@ for name, (sizes, rate, num_blocks, limits) in servers.items():
     gauges = (middle.running, middle.waiting, f"{middle.block_use:.0%}", middle.preemptions)
     rows.append((name, *map(str, gauges), f"{loop.metrics.ttft.percentile(50):.1f} s", tpot))
 header = ["server", "running", "waiting", "pool use", "preemptions", "TTFT p50", "TPOT p50"]
-table(header, rows, numeric=range(1, 7), caption="Gauges half-way; p50 over all 800 requests")
+table(header, rows, numeric=range(1, 7), caption="20 arrivals a second; half-way")
 
 # %% [markdown]
-# Each is slow for a reason of its own.
+# The gauges are those half-way, p50 is over all 800 requests. Each server is slow for a reason of its own.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict("Which of the three would answer sooner with more memory: 1, 2 or 3?", key="10-memory")
@@ -337,11 +340,11 @@ reveal("10-memory", needs_blocks, remark="The others have blocks to spare.")
 # | pool low, running at its limit | seats (`max_num_seqs`) | raise the limit, while TPOT allows |
 # | pool below 100 %, running below its limit, TPOT high | the token budget: arithmetic | a faster or a second server, shorter prompts |
 #
-# Server 2 hardly touches its pool, and server 3 computes prompts all the time, so everybody's next token is late too.
+# Server 2 has 32 seats and hardly touches its pool. Server 3 gets prompts of 4,000 tokens and computes prompts all the time, so everybody's next token is late too. Server 1 has a pool of 1,500 blocks only.
 #
 # <a id="rising-preemption"></a>
 # ### What rising preemption says, and what not
-# Server 1 preempts. Somebody proposes to forbid that: admit a request only if prompt **and** answer fit beside all others at their full length. Suppose we even knew how long answers will be.
+# Server 1 again: 1,500 blocks, 20 arrivals a second. It preempts, and somebody proposes to forbid that: admit a request only if prompt **and** answer fit beside all others at their full length. Suppose we even knew how long answers will be.
 
 # %% tags=["predict", "widget", "nbval-ignore-output"]
 predict(
@@ -353,7 +356,7 @@ predict(
 # %%
 rows, waits = [], []
 for reserve in (False, True):
-    traffic = make_requests(800, **MIXED, arrivals=poisson_arrivals(22, seed=1), seed=1)
+    traffic = make_requests(800, **MIXED, arrivals=poisson_arrivals(RATE, seed=1), seed=1)
     limits = Limits(reserve_output=reserve)
     loop = simulate(traffic, card_clock, num_blocks=1500, limits=limits)
     done, again = loop.metrics, loop.scheduler.counts.recomputed_tokens
@@ -363,7 +366,7 @@ for reserve in (False, True):
     rows.append((("prompt", "full length")[reserve], *numbers, f"{waits[-1]:.1f} s"))
 header = ["comes in with", "preemptions", "computed again", "tokens/s", "batch", "TTFT p50"]
 display(reveal("10-forbid", f"{waits[1] / waits[0]:.1f}x", remark="Preempting was faster."))
-table(header, rows, numeric=range(1, 6), caption="22 arrivals a second, 1,500 blocks")
+table(header, rows, numeric=range(1, 6), caption="Server 1: 20 arrivals a second, 1,500 blocks")
 
 # %% [markdown]
 # Preempting means that blocks were promised to more requests than there are blocks for. That is what it says: **too little cache for the work let in**. It does not say that answers are late, that throughput falls, or that the queue is due to it. Here betting on unused room pays, although work is thrown away. Where recomputing is dear (long contexts, a slow card) it may not: measure both.
@@ -373,7 +376,7 @@ table(header, rows, numeric=range(1, 6), caption="22 arrivals a second, 1,500 bl
 # ## 6. The gauges of a real engine
 # **Core · 2 minutes**
 #
-# The package reports under the names of vLLM's metrics, so you can read a real dashboard with the same eyes. Here is server 1 again, in the middle of a rush, with prompts of which a part is common to all. `total` only rises: look at its slope. `sum` and `count` belong to a histogram: divide their increases to have the mean of that time.
+# The package reports under the names of vLLM's metrics, so you can read a real dashboard with the same eyes. Here is server 1 once more, now in a rush: **30 a second** arrive in place of 20, and a part of each prompt is common to all. `total` only rises: look at its slope. `sum` and `count` belong to a histogram: divide their increases to have the mean of that time.
 
 # %%
 arrivals = poisson_arrivals(30, seed=1)
@@ -393,7 +396,7 @@ asked = {
     "request_time_per_output_token_seconds_sum": "TPOT: what a full batch costs each of them",
 }
 rows = [(f"vllm:{name}", f"{told[f'vllm:{name}']:,.4g}", use) for name, use in asked.items()]
-caption = "Server 1 under 30 arrivals a second, after 20 s"
+caption = "Server 1 in a rush of 30 arrivals a second, after 20 s"
 table(["metric", "now", "what it is for"], rows, numeric=[1], caption=caption)
 
 # %% [markdown]
@@ -445,13 +448,13 @@ reading = "Simulated, not divided: whole blocks, answers of 200 tokens, all at o
 curve_chart([batch], **axes, title="One pool of 512,000 tokens", reading=reading, height=200)
 
 # %% [markdown] tags=["deep-dive"]
-# The last line printed is the other half: fewer answers at once, and each of them waits for a long prefill. Long contexts cost twice.
+# The last line printed is the other half: tokens a second fall even more than the batch does. Fewer answers are written at once, and each of them waits for a long prefill. Long contexts cost twice.
 #
 # <a id="output-growth"></a>
 # ## 8. Answers that nobody reserved for
 # **Deep dive · 4 minutes**
 #
-# At admission the prompt is known and the answer is not. Users state a limit, `max_new_tokens`, and most answers end long before it. Three servers: one reserves nothing, one reserves what users state, one is told the true lengths, which no real server can be.
+# At admission the prompt is known and the answer is not. Users state a limit, `max_new_tokens`, and most answers end long before it. Server 1 of section 5 (1,500 blocks, 20 arrivals a second) in three versions: one reserves nothing, one reserves what users state, one is told the true lengths, which no real server can be.
 
 # %% tags=["predict", "widget", "deep-dive", "nbval-ignore-output"]
 predict(
@@ -468,7 +471,7 @@ cases = {
 }
 rows, rates = [], {}
 for name, (limits, stated) in cases.items():
-    arrivals = poisson_arrivals(18, seed=1)
+    arrivals = poisson_arrivals(RATE, seed=1)
     traffic = make_requests(800, **MIXED, arrivals=arrivals, max_new_tokens=stated, seed=1)
     loop = simulate(traffic, card_clock, num_blocks=1500, limits=limits)
     done, rates[name] = loop.metrics, loop.metrics.tokens_per_second
@@ -477,21 +480,104 @@ for name, (limits, stated) in cases.items():
 share = 100 * rates["what users state"] / rates["nothing"]
 header = ["reserved for the answer", "preemptions", "batch", "tokens/s", "TTFT p95"]
 display(reveal("10-stated", f"{share:.0f} %", remark="Room stood empty for words nobody wrote."))
-table(header, rows, numeric=range(1, 5), caption="18 arrivals a second, 1,500 blocks")
+table(header, rows, numeric=range(1, 5), caption="Server 1: 20 arrivals a second, 1,500 blocks")
 
 # %% [markdown] tags=["deep-dive"]
 # Reserving what is stated is the contiguous cache of chapter 06 again, in blocks. So engines admit by the prompt and preempt when they were wrong. What keeps that honest is a sensible `max_new_tokens`, and a limit on those who run.
 
 # %% [markdown] tags=["deep-dive"]
-# <a id="burst"></a>
-# ## 9. A burst, and the order of defences
-# **Deep dive · 5 minutes**
+# <a id="swap-or-recompute"></a>
+# ## 9. Recompute or swap?
+# **Deep dive · 4 minutes**
 #
-# Ten requests a second are easy for this pool. At second 20, 300 more arrive at once. Which defence comes first?
+# The request that gives way is the **victim**. So far its blocks were dropped and its tokens computed again: **recompute**. **Swap** is the other way: its blocks are copied to the memory of the host, the computer around the GPU, and back later. They go over PCIe, the link between the two. How much slower is it than the GPU's own memory?
 
 # %% tags=["predict", "widget", "deep-dive", "nbval-ignore-output"]
 predict(
-    "With no defence 1 in 20 waits more than some 7 s. With at most 50 in the queue and the rest refused: how many s?",
+    "An H100 reads its memory at 3,350 GB/s. How many times as fast is that as PCIe 5.0 in one direction?",
+    unit="x",
+    key="10-pcie",
+)
+
+# %% tags=["deep-dive"]
+from kvlab.arithmetic.preemption import host_bytes_per_second, preemption_cost
+
+link, memory = host_bytes_per_second("H100"), Device.of("H100").bytes_per_second
+rows, older = [], "huggyllama/llama-7b"
+for name, gpu in (("llama-3.1-8b", "H100"), (older, "H100"), ("llama-3.1-8b", "L4")):
+    one = Deployment.of(name)
+    heads = one.model.max_kv_heads()
+    for tokens in (512, 2048):
+        cost = preemption_cost(one, tokens=tokens, gpu=gpu)
+        times = (f"{1000 * t:.1f}" for t in (cost.swap_seconds, cost.recompute_seconds))
+        rows.append((f"{name}, {gpu}", str(heads), f"{tokens:,}", *times, cost.cheapest))
+remark = f"{link / 1e9:g} GB/s in each direction, nominal."
+header = ["model, card", "KV heads", "tokens held", "swap, out and in", "recompute", "quicker"]
+display(reveal("10-pcie", f"{memory / link:.0f}x", remark=remark))
+table(header, rows, numeric=[1, 2, 3, 4], caption="Least times in ms, for one request")
+
+# %% [markdown] tags=["deep-dive"]
+# Compare the two Llamas on the H100. Recomputing takes about as long for both. But the older one keeps 32 KV heads in place of 8: four times the bytes to carry, four times the swap. So **fewer KV heads make swapping cheaper**, and the choice turns round between two models of nearly one size. On the slower L4 the gap is wider still, for it takes far longer to recompute. All these are least times at nominal rates; a real link gives less.
+#
+# The table leaves one thing out. A victim gives its blocks back, but until somebody takes them what they hold may be found again (section 10). Our engine, the twelve requests of section 1, three ways:
+
+# %% tags=["deep-dive"]
+for how, caching in (("recompute", False), ("recompute", True), ("swap", False)):
+    limits = Limits(preemption=how)
+    both = Engine(model, num_blocks=20, block_size=8, limits=limits, prefix_caching=caching)
+    told = {}
+    loop = both.start(requests, told)
+    loop.run()
+    assert all(told[i, 0].token_ids == tokens for i, tokens in by_itself.items())
+    counts = loop.scheduler.counts
+    again, moved = counts.recomputed_tokens, counts.swapped_out_blocks
+    found = ", what is left in the pool is found" if caching else ""
+    print(f"{how}{found}: {again} tokens computed again, {moved} blocks copied out")
+
+# %% [markdown] tags=["deep-dive"]
+# The same answers each time. vLLM recomputes by default, and finds what is left: less is computed again, and there is no second pool to look after.
+
+# %% [markdown] tags=["deep-dive"]
+# <a id="idle-blocks"></a>
+# ## 10. A full pool with nobody in it
+# **Deep dive · 3 minutes**
+#
+# Chapter 07 left the blocks of ended requests in place, for others with the same beginning. Nobody holds such an **idle block**; it is given away when somebody needs it. The **hit rate** is the share of prompt tokens that are found in such blocks.
+#
+# People chat, on the card of section 4: 6 new conversations a second, and each turn repeats all that was said. What does a smaller pool do to them?
+
+# %% tags=["deep-dive"]
+from kvlab.serving.chat import Chat
+
+rows = []
+for num_blocks in (500, 1000, 2000, 4000):
+    arrivals = poisson_arrivals(6, seed=1)
+    talk = {"system_tokens": 400, "message_tokens": 100, "output_tokens": 150}
+    chat = Chat(60, 4, **talk, arrivals=arrivals, seed=1)
+    loop = simulate(chat, card_clock, num_blocks=num_blocks, follow_up=chat.follow_up)
+    state, counts = loop.scheduler.manager.stats(), loop.scheduler.counts
+    p95 = f"{1000 * loop.metrics.ttft.percentile(95):.0f} ms"
+    rates = (f"{counts.prefix_hit_rate:.0%}", f"{state.evicted_blocks:,}", p95)
+    at_end = f"{state.num_used_blocks} / {state.num_idle_blocks:,} / {state.num_free_blocks}"
+    rows.append((f"{num_blocks:,}", *rates, f"{counts.preemptions}", at_end))
+header = ["blocks", "hit rate", "given away", "TTFT p95", "preemptions", "end: used / idle / free"]
+table(header, rows, numeric=range(1, 6), caption="60 conversations of 4 turns, 6 a second")
+
+# %% [markdown] tags=["deep-dive"]
+# The last column first. At the end nobody runs: no block is used, and yet hardly any is free in the three smaller pools. That is not a leak: idle blocks wait for somebody who needs them.
+#
+# Then read from the largest pool upwards. Pressure shows **first** as a falling hit rate and a rising TTFT. Only the smallest pool preempts. So put the hit rate on the dashboard beside the preemptions.
+
+# %% [markdown] tags=["deep-dive"]
+# <a id="burst"></a>
+# ## 11. A burst, and the order of defences
+# **Deep dive · 5 minutes**
+#
+# Another pool on the same card: 4,000 blocks, for which 10 requests a second are easy. At second 20, 300 more arrive at once. Which defence comes first?
+
+# %% tags=["predict", "widget", "deep-dive", "nbval-ignore-output"]
+predict(
+    "With no defence 1 in 20 waits more than some 7 s for its first token (TTFT p95). With at most 50 in the queue and the rest refused: how many s, of those let in?",
     unit="s",
     key="10-bound",
 )
@@ -515,13 +601,17 @@ for name, limits in defences.items():
     done, late[name] = loop.metrics, loop.metrics.ttft.percentile(95)
     counts = (loop.scheduler.counts.preemptions, done.requests["refused"])
     rows.append((name, *map(str, counts), f"{done.peak_waiting}", f"{late[name]:.2f} s"))
-bound = late["a queue of 50"]
+bound, at_once = late["a queue of 50"], 300 - int(rows[0][3])  # let in within the same step
+assert int(rows[-1][3]) == 50 - at_once
+print(f"let in within the step in which the burst comes: {at_once}")
 header = ["defence", "preemptions", "refused", "most waiting", "TTFT p95"]
 display(reveal("10-bound", f"{bound:.2f} s", remark="Those let in hardly notice the burst."))
 table(header, rows, numeric=range(1, 5), caption="10 a second and 300 at once, 4,000 blocks")
 
 # %% [markdown] tags=["deep-dive"]
-# How to give way (swap or recompute) hardly matters here. Whom to let in does. But look at the third column before you cheer: the short wait is that of those who got in; the others were told at once, and can go elsewhere or come back.
+# How to give way (swap or recompute) hardly matters here. Whom to let in does. But look at the refused before you cheer: the short wait is that of those who got in; the others were told at once, and can go elsewhere or come back.
+#
+# Why "most waiting 33" with a queue of 50? The bound holds at the door: 50 of the 300 got into the queue, 250 were refused. The gauge is read after a step, and that step let 17 of the 50 in.
 
 # %% tags=["deep-dive"]
 reading = "The 300 arrive in one moment; without a bound the queue takes seconds to drain."
@@ -530,85 +620,11 @@ serving_tracks(views["none (recompute)"].looks, title="The burst, no defence", r
 # %% [markdown] tags=["deep-dive"]
 # So the order, from cheap to dear:
 #
-# 1. **Bound the queue**, and refuse early with words. It costs nobody who is already served.
-# 2. **Let idle prefix blocks go** (section 11). Nobody holds them; at worst they are computed again.
-# 3. **Preempt**, the youngest first: by recompute or by swap. Somebody has to pay for it.
+# 1. **Bound the queue**, and refuse early with words. In the table it shortens the wait of all who are let in.
+# 2. **Let idle blocks go.** Nobody holds them; at worst their tokens are computed again, as in section 10.
+# 3. **Preempt**, the youngest first: by recompute or by swap. Now a request that was being served stops, and work that was done is done again or carried over the link (section 9).
 #
-# If 3 happens all day and answers are late, the server is too small for its traffic: chapter 11.
-
-# %% [markdown] tags=["deep-dive"]
-# <a id="swap-or-recompute"></a>
-# ## 10. Recompute or swap?
-# **Deep dive · 4 minutes**
-#
-# **Swap**: the victim's blocks are copied to the host's memory, and back later. Between GPU and host lies PCIe. How much slower is it than the GPU's own memory?
-
-# %% tags=["predict", "widget", "deep-dive", "nbval-ignore-output"]
-predict(
-    "An H100 reads its memory at 3,350 GB/s. How many times as fast is that as PCIe 5.0 in one direction?",
-    unit="x",
-    key="10-pcie",
-)
-
-# %% tags=["deep-dive"]
-from kvlab.arithmetic.preemption import host_bytes_per_second, preemption_cost
-
-link, memory = host_bytes_per_second("H100"), Device.of("H100").bytes_per_second
-rows, older = [], "huggyllama/llama-7b"
-for name, gpu in (("llama-3.1-8b", "H100"), (older, "H100"), ("llama-3.1-8b", "L4")):
-    one = Deployment.of(name)
-    for tokens in (512, 2048):
-        cost = preemption_cost(one, tokens=tokens, gpu=gpu)
-        times = (f"{1000 * t:.1f}" for t in (cost.swap_seconds, cost.recompute_seconds))
-        rows.append((f"{name}, {gpu}", f"{tokens:,}", *times, cost.cheapest))
-remark = f"{link / 1e9:g} GB/s in each direction, nominal."
-header = ["model, card", "tokens held", "swap, out and in", "recompute", "quicker"]
-display(reveal("10-pcie", f"{memory / link:.0f}x", remark=remark))
-table(header, rows, numeric=[1, 2, 3], caption="Least times in ms, for one request")
-
-# %% [markdown] tags=["deep-dive"]
-# The two Llamas compute about as much for a token, but the older one keeps 32 KV heads in place of 8: four times the bytes to carry. So **fewer KV heads make swapping cheaper**, and the choice turns round between two models of nearly one size. These are nominal rates: a real link gives less.
-#
-# vLLM recomputes by default all the same. Two things speak for that: blocks of the victim's prompt often survive in the prefix index, so less is computed again than the table says; and there is no second pool to look after. Our engine can do both:
-
-# %% tags=["deep-dive"]
-for how in ("recompute", "swap"):
-    limits = Limits(preemption=how)
-    both = Engine(model, num_blocks=20, block_size=8, limits=limits, prefix_caching=False)
-    told = {}
-    loop = both.start(requests, told)
-    loop.run()
-    assert all(told[i, 0].token_ids == tokens for i, tokens in by_itself.items())
-    counts = loop.scheduler.counts
-    again, moved = counts.recomputed_tokens, counts.swapped_out_blocks
-    print(f"{how:9}: {again:3} tokens computed again, {moved:2} blocks saved, the same answers")
-
-# %% [markdown] tags=["deep-dive"]
-# <a id="idle-blocks"></a>
-# ## 11. A full pool with nobody in it
-# **Deep dive · 3 minutes**
-#
-# Chapter 07 left the blocks of ended requests in place, for others with the same beginning. Nobody holds such an **idle block**; it is given away when somebody needs it. People chat: each turn repeats all that was said. What does a smaller pool do to them?
-
-# %% tags=["deep-dive"]
-from kvlab.serving.chat import Chat
-
-rows = []
-for num_blocks in (500, 1000, 2000, 4000):
-    arrivals = poisson_arrivals(6, seed=1)
-    talk = {"system_tokens": 400, "message_tokens": 100, "output_tokens": 150}
-    chat = Chat(60, 4, **talk, arrivals=arrivals, seed=1)
-    loop = simulate(chat, card_clock, num_blocks=num_blocks, follow_up=chat.follow_up)
-    state, counts = loop.scheduler.manager.stats(), loop.scheduler.counts
-    p95 = f"{1000 * loop.metrics.ttft.percentile(95):.0f} ms"
-    rates = (f"{counts.prefix_hit_rate:.0%}", f"{state.evicted_blocks:,}", p95)
-    at_end = f"{state.num_used_blocks} / {state.num_idle_blocks:,} / {state.num_free_blocks}"
-    rows.append((f"{num_blocks:,}", *rates, at_end))
-header = ["blocks", "prompt found", "given away", "TTFT p95", "at the end: used / idle / free"]
-table(header, rows, numeric=range(1, 5), caption="60 conversations of 4 turns")
-
-# %% [markdown] tags=["deep-dive"]
-# At the end nobody runs: no block is used, and hardly any is free either. That is not a leak. Pressure shows **first** as a falling hit rate (the share of prompt tokens found) and a rising TTFT, before a single request is preempted: of these pools only the smallest preempts. So put the hit rate on the dashboard beside the preemptions.
+# If 3 happens all day and answers are late, too little cache serves too much work (section 5). Chapter 11 says how much would do.
 
 # %% [markdown]
 # ## Your turn

@@ -23,6 +23,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare())
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -31,8 +34,7 @@ chapter_line("11")
 
 # %% [markdown]
 # **Core** 25 minutes, **deep dives** 20 minutes. You need the memory formula of chapter 03 and, for section 4, the two phases of chapter 04. The planning is arithmetic: no GPU is needed. One real model runs in section 8.
-
-# %% [markdown]
+#
 # <a id="one-line"></a>
 # ## 1. One line, and its assumptions
 # **Core · 4 minutes**
@@ -84,15 +86,14 @@ steps = assumption_steps(llama)
 rows = [(step.assumption, f"{step.concurrency:.2f}") for step in steps]
 table(["assumed", "requests"], rows, numeric=[1], caption="One assumption more in each row")
 
-# %% [markdown]
-# Nominal memory with 90 % of it used and 3 GB of overhead a card gives another number again. None of them is wrong; each answers its own question. So a size is quoted with its assumptions or not at all.
-
 # %%
 nominal = plan("llama-3.1-70b", gpu_bytes=CARD, gpus=8, context=CONTEXT, overhead_bytes=3 * GB)
 print(f"nominal cards: {nominal.concurrency:.2f} requests, {nominal.admission_bound} whole ones")
 print(f"as the driver reports them: {llama.concurrency:.2f}, {llama.admission_bound} whole ones")
 
 # %% [markdown]
+# Nominal memory with 90 % of it used and 3 GB of overhead a card gives another number again. None of them is wrong; each answers its own question. So a size is quoted with its assumptions or not at all.
+#
 # <a id="ranks"></a>
 # ## 2. Each rank on its own
 # **Core · 5 minutes**
@@ -292,8 +293,7 @@ reveal("11-million", round(waiting.seconds), remark=minutes)
 
 # %% [markdown]
 # It fits, and nobody waits for it. So a plan for long prompts is made around the prefill: keep the prefix cached (chapter 07), store it below the GPU (chapter 09), or promise less. Does your question about memory hide one about time?
-
-# %% [markdown]
+#
 # <a id="test-together"></a>
 # ## 8. Test as it will be used
 # **Core · 1 minute**
@@ -405,8 +405,7 @@ print(odd.reasons[0])
 
 # %% [markdown] tags=["deep-dive"]
 # Your own log goes the same road: `kvlab explain-log start.log`, or `explain_log(text)` in a notebook. Paste what you have; where it names no model, say which.
-
-# %% [markdown] tags=["deep-dive"]
+#
 # <a id="hybrids"></a>
 # ## 10. Why hybrids break tokens / length
 # **Deep dive · 8 minutes**
@@ -536,6 +535,21 @@ hint_steps("11-d")
 
 # %% tags=["solution"]
 solution("11-d")
+
+# %% [markdown]
+# **11-e Thirty-two KV heads or eight?** Llama 3.1 8B has 32 layers, 32 query heads, 8 KV heads, head_dim 128; its cache is in 16 bit. One card has 62 GiB left for caches, and each request takes 32,768 tokens. How many requests fit if every query head had its own KV head (MHA), and how many as the model is made (GQA)? Payload only. Give two whole numbers in a list, MHA first.
+
+# %% tags=["exercise"]
+answer = ...
+
+# %% tags=["check"]
+check("11-e", answer)
+
+# %% tags=["hint"]
+hint_steps("11-e")
+
+# %% tags=["solution"]
+solution("11-e")
 
 # %% [markdown]
 # ## What interviewers listen for

@@ -21,6 +21,9 @@ if "google.colab" in sys.modules:  # your own machine needs nothing here
     get_ipython().run_line_magic("pip", "install -q gguf pint")
     source = "git+https://github.com/kvlab/kvlab@main"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {source}")
+    from kvlab.doctor.colab import prepare
+
+    print(prepare(weights=False))
 
 # %%
 from kvlab.figures.course_map import chapter_line
@@ -30,7 +33,7 @@ chapter_line("13")
 # %% [markdown]
 # **Core** 30 minutes: the mock interview of section 5. The rest is practice around it, in any order, as often as you like. Nothing here needs a model or a GPU.
 #
-# **Your answers stay on this machine**, in one small file. Each is written the moment you give it: if the kernel dies, you lose at most the answer under way. Section 6 shows the record and deletes it. `kvlab quiz` in a terminal uses the same file.
+# **Your answers stay on this machine**, in one small file. Each is written the moment you give it: if the kernel dies, you lose at most the answer under way. Section 6 shows the record and deletes it. The self-checks of all chapters and `kvlab quiz` in a terminal use the same file, so what you missed there comes back here.
 #
 # **The keyboard is enough.** Tab moves on, Enter checks what you typed, Space presses a button or ticks a box, and arrows move in a list.
 
@@ -60,7 +63,7 @@ chapter_advice(advise({chapter: chapter not in ("06", "11") for chapter in ASKED
 # ## 2. Practise a topic
 # **Practice · 5 minutes**
 #
-# Choose a topic, or *misses that are due*. Numbers are fresh each time, so a remembered answer doesn't help. A wrong answer says why it is wrong where we know the slip. Once you have looked at the answer, a right one to the same numbers no longer counts.
+# Choose a topic, or *misses that are due*. Either can be narrowed to a level. Numbers are fresh each time, so a remembered answer doesn't help. A wrong answer says why it is wrong where we know the slip. Once you have looked at the answer, a right one to the same numbers no longer counts.
 
 # %% tags=["widget", "nbval-ignore-output"]
 from kvlab.widgets.practice import practice

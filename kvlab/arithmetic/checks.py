@@ -8,6 +8,18 @@ LARGEST = 10**40
 """No count is larger: every product of two stays printable and inside a float."""
 
 
+def true_or_false(argument: str, value: object) -> bool:
+    """Return `value` if it is True or False, or raise `InvalidArgument` naming `argument`.
+
+    >>> true_or_false("page_cache", 1)
+    Traceback (most recent call last):
+    kvlab.errors.InvalidArgument: page_cache=1: must be True or False
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgument(argument, value, "must be True or False")
+    return value
+
+
 def whole_number(argument: str, value: object, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`, or raise `InvalidArgument` naming `argument`.
 

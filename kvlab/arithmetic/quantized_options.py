@@ -99,7 +99,8 @@ default_group=64, symmetric=False, scale=None)
         return max((FORMATS[name].residual_length for name in formats), default=0)
 
     def _side(self, side: str) -> SideOptions:
-        name = self._for_side(side, "format") or self.base_format
+        own = getattr(self, f"{side}_format")
+        name = self.base_format if own is None else own
         _one_of(f"{side}_format", name, (*FORMATS, EXACT))
         if name == EXACT:
             return SideOptions(side, EXACT, TOKEN, None, 1, True)
@@ -118,7 +119,7 @@ default_group=64, symmetric=False, scale=None)
 
     def _for_side(self, side: str, name: str) -> object:
         own = getattr(self, f"{side}_{name}")
-        return getattr(self, name) if own is None and name != "format" else own
+        return getattr(self, name) if own is None else own
 
     def _group(self, side: str, granularity: str) -> int | None:
         own = getattr(self, f"{side}_q_group_size")

@@ -6,8 +6,9 @@ beside cross-attention. Left out: where the numbers come from (`reader`) and wha
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from operator import attrgetter
 
 from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument
@@ -169,11 +170,16 @@ class ModelStorage:
 
 def count_stores(layers: Iterable[LayerStorage]) -> tuple[tuple[LayerStorage, int], ...]:
     """Return each distinct store, its index set to 0, with how often it occurs."""
-    counts: dict[LayerStorage, int] = {}
+    counts: dict[tuple[object, ...], int] = {}
+    firsts: dict[tuple[object, ...], LayerStorage] = {}
     for layer in layers:
-        plain = replace(layer, index=0)
-        counts[plain] = counts.get(plain, 0) + 1
-    return tuple(counts.items())
+        key = _ALL_BUT_INDEX(layer)
+        counts[key] = counts.get(key, 0) + 1
+        firsts.setdefault(key, layer)
+    return tuple((replace(firsts[key], index=0), count) for key, count in counts.items())
+
+
+_ALL_BUT_INDEX = attrgetter(*(f.name for f in fields(LayerStorage) if f.name != "index"))
 
 
 def uniform_model(

@@ -13,6 +13,7 @@ Nothing is imported here; all but `engine` and `llama_worker` know no torch.
 `quiet` takes equal steps together; `simulator.simulate(requests, clock, num_blocks=...)`;
 `fleet.plan_fleet`, `fleet.simulate_fleet` (a planned deployment), `report.serving_report`.
 **With a model.** `engine.Engine(model, num_blocks=..., block_size=...).serve(requests)`.
+**Real engines.** The room `engines`: vLLM and llama.cpp started, read and stopped, or replayed.
 **Traffic.** `lengths`, `workloads` (Poisson, burst, shared prompts), `chat` (turns that follow each
 other), `trace` (CSV, JSONL), `workload.Workload` (all of it as a terminal says it).
 """

@@ -13,6 +13,7 @@ from torch import Tensor
 from kvlab.cache.paged_batch import PagedBatch
 from kvlab.cache.paged_store import PagedStore
 from kvlab.errors import InvalidArgument
+from kvlab.model.fast_llama import paged_model
 from kvlab.model.llama import Llama
 from kvlab.model.sampling import Sampler
 from kvlab.paging import BlockManager
@@ -37,7 +38,8 @@ class LlamaWorker:
         host: PagedStore | None = None,
         clock: StepClock | None = None,
     ) -> None:
-        self.model, self.manager, self.store, self.host = model, manager, store, host
+        self.model = paged_model(model)
+        self.manager, self.store, self.host = manager, store, host
         self.step_clock = clock
         self.samplers: dict[int, Sampler] = {}
         self.token_forwards = 0

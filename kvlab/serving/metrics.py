@@ -25,6 +25,7 @@ class Metrics:
         self.ttft, self.tpot, self.queue_time = Quantiles(), Quantiles(), Quantiles()
         self.requests: Counter[str] = Counter()
         self.errors: list[str] = []
+        self.num_errors = 0
         self.tokens_delivered = 0
         self.peak_running = self.peak_waiting = 0
         self.busy_seconds = self.batch_seconds = self.waiting_seconds = self.block_seconds = 0.0
@@ -56,8 +57,9 @@ class Metrics:
             self.tokens_delivered += seq.num_emitted
         if done and seq.num_emitted > 1 and seq.first_token_at is not None:
             self.tpot.add((now - seq.first_token_at) / (seq.num_emitted - 1))
-        if seq.error is not None and len(self.errors) < KEPT_ERRORS:
-            self.errors.append(seq.error)
+        if seq.error is not None:
+            self.num_errors += 1
+            self.errors += [seq.error] if len(self.errors) < KEPT_ERRORS else []
         request_id = seq.request.request_id
         if not done:
             self._broken.setdefault(request_id, str(seq.end_reason))

@@ -4,12 +4,14 @@ from collections import Counter
 from typing import Any
 
 from kvlab.serving.fleet import Served
+from kvlab.serving.metrics import KEPT_ERRORS
 from kvlab.serving.quantiles import Quantiles
 
 
 def serving_report(served: Served) -> dict[str, Any]:
     """Return what a fleet did. Counts are for all replicas together, a share is of the fullest.
 
+    `errors` are the words of the first ones, of `errors_in_all`.
     `peak_block_use` is the largest share of a pool that was ever in use; `sustained_batch` the
     sequences in a step, averaged over the time of all steps and summed over the replicas.
     """
@@ -47,7 +49,8 @@ def serving_report(served: Served) -> dict[str, Any]:
         "tpot_seconds": _merged(served, "tpot").summary(),
         "queue_seconds": _merged(served, "queue_time").summary(),
         "sustained_batch": sum(loop.metrics.sustained_batch for loop in loops),
-        "errors": [error for loop in loops for error in loop.metrics.errors][:20],
+        "errors": [error for loop in loops for error in loop.metrics.errors][:KEPT_ERRORS],
+        "errors_in_all": sum(loop.metrics.num_errors for loop in loops),
     }
 
 

@@ -7,6 +7,7 @@ It knows no model, no tensor and no clock: a worker carries a plan out and hands
 
 from bisect import insort
 from collections.abc import Sequence as Items
+from itertools import repeat
 
 from kvlab.errors import InvalidArgument, OutOfBlocks
 from kvlab.paging.block_manager import BlockManager
@@ -62,27 +63,37 @@ class Scheduler(Admission):
 
     def _plan_decodes(self, plan: StepPlan) -> list[Sequence]:
         """Plan one token for whoever is past its prompt; return those who are not."""
-        running, unfinished, decodes = self.running, [], plan.decodes
-        grow = self.memory.grow
-        index = context = 0
-        while index < len(running):
-            seq = running[index]
+        unfinished, decodes, append, context = [], plan.decodes, self.manager.append, 0
+        for seq in self.running:  # whoever gives way goes from the end of this list
             known = seq.num_tokens
             if known - seq.num_computed > 1 or not seq.num_emitted:
                 unfinished.append(seq)
-            else:
+                continue
+            if known > seq.num_slots:  # by one: `memory.grow`, without a call for it
                 try:
-                    if known > seq.num_slots:
-                        grow(seq)
+                    append(seq.seq_id)
                 except OutOfBlocks as short:
-                    self._make_room(seq, short.needed)
-                    continue  # with the same one, or, where that is gone, the next
-                decodes.append(seq)
-                context += known
-            index += 1
+                    if not self._grown_at_last(seq, short.needed):
+                        continue
+                seq.num_slots += 1
+            decodes.append(seq)
+            context += known
         plan.context = context
         plan.emitting.extend(decodes)
         return unfinished
+
+    def _grown_at_last(self, seq: Sequence, needed: int) -> bool:
+        """Let others give way until a sequence has a slot more; False where it had to go itself."""
+        while True:
+            self._make_room(seq, needed)
+            if seq.state != RUNNING:
+                return False
+            try:
+                self.manager.append(seq.seq_id)
+            except OutOfBlocks as short:
+                needed = short.needed
+            else:
+                return True
 
     def _make_room(self, seq: Sequence, needed: int) -> None:
         """Let the last in order give way, perhaps `seq` itself; alone, it has outgrown the pool."""
@@ -150,16 +161,17 @@ class Scheduler(Admission):
 
     def _emit(self, plan: StepPlan, tokens: Items[int | None] | None) -> None:
         ended = []
-        for index, seq in enumerate(plan.emitting):
-            if not seq.num_emitted:
+        given = repeat(None) if tokens is None else tokens
+        for seq, token in zip(plan.emitting, given, strict=False):
+            emitted, known = seq.num_emitted, seq.token_ids
+            if not emitted:
                 self._first_token(seq)
-            if seq.token_ids is not None:
-                token = None if tokens is None else tokens[index]
+            if known is not None:
                 if token in seq.request.stop_ids:
                     seq.end_reason = STOPPED
-                seq.token_ids.append(made_up_id(seq) if token is None else token)
+                known.append(made_up_id(seq) if token is None else token)
             seq.num_tokens += 1
-            seq.num_emitted = emitted = seq.num_emitted + 1
+            seq.num_emitted = emitted = emitted + 1
             if emitted >= seq.stops_after or seq.end_reason is not None:
                 ended.append(seq)
         self.counts.generation_tokens += len(plan.emitting)

@@ -49,10 +49,7 @@ class Workload:
         prompts = parse_lengths("prompt_tokens", prompt_tokens)
         outputs = parse_lengths("output_tokens", output_tokens)
         traces = [str(t) for t in (prompt_tokens, output_tokens) if is_trace(str(t))]
-        rows = [len(x.tokens) for x in (prompts, outputs) if isinstance(x, Column)]
-        count = min(rows, default=None) if requests is None else requests
-        if count is None:
-            raise InvalidArgument("requests", None, "say how many, or give a trace")
+        count = _rows_of(prompts, outputs) if requests is None else requests
         if isinstance(count, int) and count > MOST_REQUESTS:
             rule = f"must be {MOST_REQUESTS:,} or fewer: more would take hours"
             raise InvalidArgument("requests", count, rule)
@@ -76,13 +73,18 @@ class Workload:
             prefix_share=self.prefix_share,
             seed=self.seed,
         )
-        return self._with_priorities(made) if any(self.priorities) else made
+        return self._with_priorities(made) if self.has_priorities else made
 
     def _with_priorities(self, made: Iterator[Request]) -> Iterator[Request]:
         for request in made:
             yield replace(
                 request, priority=self.priorities[request.request_id % len(self.priorities)]
             )
+
+    @property
+    def has_priorities(self) -> bool:
+        """Whether a trace gave any request a priority other than 0."""
+        return any(self.priorities)
 
     @property
     def typical_tokens(self) -> int:
@@ -100,6 +102,17 @@ class Workload:
             "prefix_share": self.prefix_share,
             "seed": self.seed,
         }
+
+
+def _rows_of(prompts: Lengths, outputs: Lengths) -> int:
+    """Return how many requests the traces hold; two that differ are not cut without a word."""
+    rows = [len(lengths.tokens) for lengths in (prompts, outputs) if isinstance(lengths, Column)]
+    if not rows:
+        raise InvalidArgument("requests", None, "say how many, or give a trace")
+    if len(set(rows)) > 1:
+        rule = f"the traces have {rows[0]:,} prompts and {rows[1]:,} answers: say how many"
+        raise InvalidArgument("requests", None, rule)
+    return rows[0]
 
 
 def _recorded_times(traces: list[str], count: int) -> tuple[float, ...]:

@@ -12,7 +12,8 @@ _TOTAL = r"size\s{0,4}=\s{0,6}(?P<cache_bytes><NUM>) (?P<cache_bytes_unit>MiB)"
 
 
 def _info(key: str, name: str, value: str = r"\d{1,12}") -> LinePattern:
-    return LinePattern(f"{key} ", rf"(?<![\w.]){key}\s{{1,24}}= (?P<{name}>{value})")
+    # "new slot, n_ctx" is the share of one slot, printed after the whole context.
+    return LinePattern(f"{key} ", rf"(?<![\w.])(?<!slot, ){key}\s{{1,24}}= (?P<{name}>{value})")
 
 
 PATTERNS = (

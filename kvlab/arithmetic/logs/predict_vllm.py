@@ -1,6 +1,7 @@
 """Every number of a vLLM log, from the model's config and the memory that the log prints."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from kvlab.arithmetic.logs.case import Case
 from kvlab.arithmetic.logs.facts import Fact, Run, unique
@@ -105,14 +106,10 @@ def _token_estimates(case: Case, pool: tuple[View, ...], memory: Fact) -> Iterat
     rule = f"available memory in whole blocks of {pool[0].block_size} tokens{shared}"
     yield Estimate.over(memory, lambda m: min(view.tokens(m) for view in pool), rule)
     length = case.settings.max_model_len
-    if groups > 1 and length:
-        for batched in _batched(case):
-            said = f"concurrency x {length:,}, as newer versions print it"
-            yield Estimate.over(
-                memory,
-                lambda m, b=batched: min(int(v.concurrency(m, length, b) * length) for v in pool),
-                said,
-            )
+    said = f"concurrency x {length or 0:,}, as newer versions print it"
+    full = lambda m, b: min(int(v.concurrency(m, length, b) * length) for v in pool)  # noqa: E731
+    for batched in _batched(case) if length else ():
+        yield Estimate.over(memory, partial(full, b=batched), said)
 
 
 def _batched(case: Case) -> tuple[int, ...]:
@@ -133,8 +130,11 @@ def _refusal(run: Run, case: Case, pool: tuple[View, ...]) -> Findings:
     longest, available = run.last("estimated_max_len"), run.last("available")
     if longest and available:
         rule = "the longest request whose blocks fit into the available memory"
+        one, less = pool[0].block_bytes, f"{rule}, less the block that newer versions hold back"
+        fits = lambda m, b, h: min(view.longest(m - h, b) for view in pool)  # noqa: E731
         estimates = [
-            Estimate.over(available, lambda m, b=b: min(view.longest(m, b) for view in pool), rule)
+            Estimate.over(available, partial(fits, b=b, h=h), said)
+            for h, said in ((0, rule), (one, less))
             for b in _batched(case)
         ]
         yield best("estimated_max_len", longest, estimates)
