@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from kvlab.arithmetic.checks import whole_number
+from kvlab.arithmetic.checks import true_or_false, whole_number
 from kvlab.cache import (
     cache_length,
     cache_nbytes,
@@ -29,6 +29,7 @@ from kvlab.model.decode_inputs import (
     chunks,
     tokens_to_feed,
 )
+from kvlab.model.fast_llama import fast_model
 from kvlab.model.llama import Llama
 from kvlab.model.phases import continue_from, decode_one_token, prefill, run_pieces
 from kvlab.model.sampling import Sampler
@@ -81,6 +82,7 @@ def generate(
     chunk_size: int | None = None,
     keep_logits: bool = False,
     continuing: str | None = None,
+    fast: bool = False,
 ) -> Iterator[Step]:
     """Check every argument now, then yield one `Step` per emitted token.
 
@@ -91,7 +93,10 @@ def generate(
 
     A cache that holds tokens is refused (`CacheInUse`) unless `continuing` says what `input_ids`
     is: "new_ids", the tokens that follow those held, or "full_ids", the whole text.
+
+    `fast` takes the fast path (`fast_llama.py`), which writes a pre-allocated cache in place.
     """
+    model = fast_model(model, cache) if true_or_false("fast", fast) else model
     steps = whole_number("max_new_tokens", max_new_tokens)
     sampler = Sampler(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     store = None if isinstance(cache, str) else cache

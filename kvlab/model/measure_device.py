@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from kvlab.arithmetic.roofline import Device
+from kvlab.errors import Unsupported
 from kvlab.model.device import choose_device, choose_dtype, device_name
+from kvlab.model.fast_choice import read_bandwidth
 
 DTYPES: tuple[torch.dtype, ...] = (
     torch.float32,
@@ -66,7 +68,8 @@ def measure_device(
     """Measure reading and multiplying, `seconds` each; the best of several runs counts.
 
     Reading is a matrix times one vector, as in decoding one token: every number of the matrix is
-    read once and used once. Multiplying is a matrix times a matrix, as in a long prefill.
+    read once and used once. On a CPU a loop that does nothing but read counts too, if it is
+    faster. Multiplying is a matrix times a matrix, as in a long prefill.
     """
     chosen = choose_device(device)
     dtype = choose_dtype(chosen)
@@ -75,14 +78,25 @@ def measure_device(
         tall = torch.ones(rows, 8192, device=chosen, dtype=dtype)
         vector = torch.ones(8192, device=chosen, dtype=dtype)
         read = _best_seconds(lambda: tall @ vector, chosen, seconds)
+        bytes_per_second = tall.nbytes / read
+        if chosen.type == "cpu":
+            bytes_per_second = max(bytes_per_second, _read_alone(tall))
         square = torch.ones(side, side, device=chosen, dtype=dtype)
         multiply = _best_seconds(lambda: square @ square, chosen, seconds)
     return DeviceSpeed(
         device=f"{chosen} ({device_name(chosen)})",
         dtype=str(dtype).removeprefix("torch."),
-        bytes_per_second=tall.numel() * dtype.itemsize / read,
+        bytes_per_second=bytes_per_second,
         flops_per_second=2 * side**3 / multiply,
     )
+
+
+def _read_alone(numbers: Tensor) -> float:
+    """Return the bytes a second of the fast path's reading loop, 0 where it can't be compiled."""
+    try:
+        return read_bandwidth(numbers)
+    except Unsupported:
+        return 0.0
 
 
 def _best_seconds(work: Callable[[], Tensor], device: torch.device, seconds: float) -> float:

@@ -16,6 +16,7 @@ from kvlab.cache.build import layer_options
 from kvlab.errors import InvalidArgument
 from kvlab.model.load import LoadedModel, load_model
 from kvlab.model.quality_logits import Reading, Tally, Watch, read
+from kvlab.model.quality_start import label_of, take_a_token
 from kvlab.model.quality_task import budget_tokens, make_task
 
 MakeCache = Callable[[], Any]
@@ -128,8 +129,7 @@ class Bench:
 
         `options` go to `make_cache`; a budget may be a percentage of the task's tokens.
         """
-        make = self.maker(cache, **options)
-        make()  # a refused option is said before the model runs
+        make = self.rehearse(cache, **options)
         full, tally, seconds = self.full(watch), Tally(), 0.0
         held = set()
         for part, known in zip(self.task, full, strict=True):
@@ -138,6 +138,12 @@ class Bench:
             seconds += reading.seconds
             held.add(reading.cache_bytes)
         return self._quality(cache, options, tally, max(held), seconds)
+
+    def rehearse(self, cache: str | MakeCache, **options: Any) -> MakeCache:
+        """Return what `maker` does, once a cache of it has taken a token of this model."""
+        make = self.maker(cache, **options)
+        take_a_token(self.loaded, make())
+        return make
 
     def maker(self, cache: str | MakeCache, **options: Any) -> MakeCache:
         """Return a function that makes a new cache of this name for this model and task."""
@@ -188,13 +194,3 @@ class Bench:
             options=options,
             dtype=str(self.loaded.dtype).removeprefix("torch."),
         )
-
-
-def label_of(cache: str, options: dict[str, Any]) -> str:
-    """Return a cache's name with its options, as a table or a legend shows it.
-
-    >>> label_of("window", {"budget": "25%"}), label_of("int4", {"residual_length": 32})
-    ('window 25%', 'int4 residual_length=32')
-    """
-    parts = [str(v) if k == "budget" else f"{k}={v}" for k, v in options.items()]
-    return " ".join([cache, *parts])

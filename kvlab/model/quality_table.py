@@ -34,7 +34,7 @@ def quality_table(
     choices = [c if isinstance(c, tuple) else (c, {}) for c in caches]
     bench = model if isinstance(model, Bench) else Bench(model, **task)
     for cache, options in choices:
-        bench.maker(cache, **options)()  # all refusals come before the first wait
+        bench.rehearse(cache, **options)  # all refusals come before the first wait
     total = bench.passes * (len(choices) + (not bench.has_full))
     watch = _counter(progress, total)
     return [bench.measure(cache, watch=watch, **options) for cache, options in choices]

@@ -160,6 +160,8 @@ def budget_tokens(budget: int | str, tokens: int) -> int:
         exact = share * tokens / 100 if text.endswith("%") else share
     except (ValueError, ZeroDivisionError):
         exact = None
+    if text.endswith("%") and exact is not None and exact > tokens:
+        raise InvalidArgument("budget", budget, "is more than all tokens: 100% or less")
     if exact is None or not (text.endswith("%") or exact.denominator == 1) or exact < 1:
         rule = "must be 1 token or more, as a whole number, or as a percentage such as 25%"
         raise InvalidArgument("budget", budget, rule)

@@ -64,18 +64,33 @@ def train(
     return result
 
 
-def open_run(settings: TrainSettings, folder: Path, first: Llama | None = None) -> TrainState:
-    """Return a new run, or the one whose checkpoint lies in `folder`."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidArgument("out", str(folder), "is not a folder")
+def check_out(folder: Path) -> None:
+    """Refuse a folder in which no run can begin or go on; nothing is written yet.
+
+    >>> check_out(Path(__file__))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kvlab.errors.InvalidArgument: out=...: is not a folder
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        below = f"can't be written: {there.name} is not a folder"
+        rule = "is not a folder" if there == folder else below
+        raise InvalidArgument("out", str(folder), rule)
     if (folder / CHECKPOINT).is_file():
-        state = TrainState.load(folder)
-        check_same_run(state, settings, folder)
-        return state
+        return
     if (folder / "model.safetensors").exists():
         raise InvalidArgument("out", str(folder), "holds a model already; give another folder")
     if folder.is_dir() and any(folder.iterdir()):
         raise InvalidArgument("out", str(folder), "holds other files; give a new folder")
+
+
+def open_run(settings: TrainSettings, folder: Path, first: Llama | None = None) -> TrainState:
+    """Return a new run, or the one whose checkpoint lies in `folder`."""
+    check_out(folder)
+    if (folder / CHECKPOINT).is_file():
+        state = TrainState.load(folder)
+        check_same_run(state, settings, folder)
+        return state
     folder.mkdir(parents=True, exist_ok=True)
     return TrainState.new(settings, first)
 

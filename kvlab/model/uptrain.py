@@ -13,7 +13,7 @@ from kvlab.model.checkpoint import weight_files
 from kvlab.model.config import LlamaConfig
 from kvlab.model.llama import Llama
 from kvlab.model.pool_heads import pool_kv_heads
-from kvlab.model.train import measured_recall, train
+from kvlab.model.train import check_out, measured_recall, train
 from kvlab.model.train_loop import Watch
 from kvlab.model.train_plan import TrainSettings
 
@@ -41,8 +41,9 @@ def uptrain(
     Writes the same files as `train`. The result says what the source recalled and what was left
     right after pooling; the log's probes say what came back, and when. Raises `InvalidArgument`
     for a source that this trainer did not make and for a number of heads that does not divide
-    the source's.
+    the source's; both, and a folder that will not do, before anything is measured.
     """
+    check_out(folder)
     pooled = pool_kv_heads(source.model, num_kv_heads).float().cpu()
     sizes = {"num_kv_heads": num_kv_heads, "steps": steps, "seed": seed, "threads": threads}
     settings = uptrain_settings(pooled.config, sha256_of(source.source), **sizes)

@@ -119,8 +119,9 @@ class BlockManager(BlockSteps):
             table = self.tables[seq_id]
         except (KeyError, TypeError):
             raise no_such(seq_id) from None
-        end = table.num_tokens + num_new_tokens
-        if table.num_tokens < end <= table.room and end.__class__ is int:
+        held = table.num_tokens
+        end = held + num_new_tokens
+        if held < end <= table.room and end.__class__ is int:
             table.num_tokens = end
         else:
             self._grow(seq_id, table, num_new_tokens, computed)
@@ -137,7 +138,7 @@ class BlockManager(BlockSteps):
         except (KeyError, TypeError):
             raise no_such(seq_id) from None
         computed = len(tokens) if num_computed is None else num_computed
-        if not 0 <= computed < table.commit_at:
+        if computed >= table.commit_at or computed < 0:
             self._commit(seq_id, table, tokens, computed)
 
     def fork(self, parent_id: SeqId, child_id: SeqId) -> None:

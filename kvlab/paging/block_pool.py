@@ -53,13 +53,15 @@ class BlockPool:
 
         Raises `OutOfBlocks`, and takes none, where there are fewer.
         """
-        free, idle, taken = self.free_block_ids, self.idle_block_ids, []
+        free, idle, ref_count = self.free_block_ids, self.idle_block_ids, self.ref_count
         if n > len(free) + len(idle):
             raise OutOfBlocks("the pool", needed=n, available=self.num_free)
-        for _ in range(n):
-            block_id = free.pop() if free else self._evict()
-            self.ref_count[block_id] = 1
-            taken.append(block_id)
+        taken = free[: -n - 1 : -1]  # the stack from its top: at most as many as there are
+        del free[len(free) - len(taken) :]
+        while len(taken) < n:
+            taken.append(self._evict())
+        for block_id in taken:
+            ref_count[block_id] = 1
         used = self.num_blocks - len(free) - len(idle)
         if used > self.peak_used:
             self.peak_used = used
@@ -82,7 +84,7 @@ class BlockPool:
         Name the last block of a chain first: what is left first is evicted first, and a block
         is of no use once the one before it is gone.
         """
-        ref_count, identity_of = self.ref_count, self.identity_of
+        ref_count, identity_of, idle = self.ref_count, self.identity_of, self.idle_block_ids
         for block_id in block_ids:
             users = ref_count[block_id]
             if not users:
@@ -92,7 +94,7 @@ class BlockPool:
                 if identity_of[block_id] is None:
                     self.free_block_ids.append(block_id)
                 else:
-                    self.idle_block_ids[block_id] = None
+                    idle[block_id] = None
 
     def grow(self, extra: int) -> None:
         """Add free blocks; the ids that follow are theirs."""

@@ -102,9 +102,17 @@ class BlockQueries:
 
     def can_append(self, seq_id: SeqId, num_new_tokens: int = 1) -> bool:
         """Return whether `append` with the same arguments would find enough blocks."""
-        table = self.tables.get(seq_id) or self._table(seq_id)
-        if table.num_tokens < table.num_tokens + num_new_tokens <= table.room:
+        try:
+            table = self.tables[seq_id]
+        except (KeyError, TypeError):
+            raise no_such(seq_id) from None
+        if 0 < num_new_tokens <= table.room - table.num_tokens:
             return True
+        if self.sliding_window is None:
+            pool = self.pool
+            if num_new_tokens == 1 and len(pool.free_block_ids) + len(pool.idle_block_ids) > 1:
+                return True  # one token takes a new block or a copy, never both
+            return self.blocks_needed(seq_id, num_new_tokens) <= pool.num_free
         leaving = table.block_ids[table.num_dropped : self._out_of_window(table)]
         given_back = sum(self.pool.ref_count[block_id] == 1 for block_id in leaving)
         return self.blocks_needed(seq_id, num_new_tokens) <= self.num_free + given_back

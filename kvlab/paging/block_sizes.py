@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvlab.arithmetic.checks import whole_number
-from kvlab.paging.waste import blocks_for, mean_wasted_share, wasted_share
+from kvlab.paging.waste import mean_wasted_share, total_blocks, wasted_share
 
 TABLE_ENTRY_BYTES = 4
 """A block number in a block table: 32 bits."""
@@ -51,7 +51,7 @@ def block_size_cost(
         block_size=size,
         wasted=wasted_share(lens, size),
         expected=mean_wasted_share(sum(lens) / len(lens), size),
-        table_entries=sum(blocks_for(n, size) for n in lens) / len(lens),
+        table_entries=total_blocks(lens, size) / len(lens),
         turns=1000 / size,
         piece_bytes=size * bytes_per_token_layer_keys,
         unshared=(size - 1) / 2,

@@ -8,7 +8,7 @@ from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument, OutOfBlocks
 from kvlab.paging.block_queries import BlockQueries, SeqId
 from kvlab.paging.block_table import DROPPED, BlockTable
-from kvlab.paging.prefix_index import ROOT, block_tokens
+from kvlab.paging.prefix_index import ROOT
 
 if TYPE_CHECKING:
     from kvlab.paging.events import EventLog
@@ -30,11 +30,14 @@ class BlockSteps(BlockQueries):
         if self.sliding_window is not None:
             self._give_back_unseen(seq_id, table)
         new, copied = self._growth(table, n)
-        if new + copied > self.pool.num_free:
-            raise self._refusal(seq_id, new + copied, self.pool.num_free)
         if copied:
+            if new + copied > self.pool.num_free:
+                raise self._refusal(seq_id, new + copied, self.pool.num_free)
             self._copy_tail(seq_id, table)
-        taken = self.pool.take(new)
+        try:
+            taken = self.pool.take(new)
+        except OutOfBlocks as short:
+            raise self._refusal(seq_id, new, short.available) from None
         table.block_ids += taken
         table.num_tokens += n
         table.room = self._room(table)
@@ -84,19 +87,25 @@ class BlockSteps(BlockQueries):
             raise InvalidArgument("num_computed", computed, rule)
         if self.index is None:
             return
-        size, ids, parent = self.block_size, table.block_ids, ROOT
-        if table.num_committed:
-            parent = ids[table.num_committed - 1]
-        for i in range(table.num_committed, computed // size):
-            own, part = ids[i], block_tokens(tokens, i * size, (i + 1) * size)
-            parent = self.index.add_or_find(own, (parent, part, table.extra_keys))
+        size, ids, keys, add_or_find = (
+            self.block_size, table.block_ids, table.extra_keys, self.index.add_or_find
+        )  # fmt: skip
+        done = table.num_committed
+        parent = ids[done - 1] if done else ROOT
+        first_open = computed // size
+        if first_open > done + 1 and tokens.__class__ is list:
+            tokens = tuple(tokens)  # one copy of all, instead of one more for each block
+        for i in range(done, first_open):
+            own, part = ids[i], tokens[i * size : (i + 1) * size]
+            part = tuple(part) if part.__class__ is list else part
+            parent = add_or_find(own, (parent, part, keys))
             if parent != own:
                 if not self._change_over(seq_id, table, i, parent):
                     break
             elif self.log is not None:
                 self.log.published(seq_id, table, i)
-            table.num_committed = i + 1
-        table.commit_at = (table.num_committed + 1) * size
+            done = i + 1
+        table.num_committed, table.commit_at = done, (done + 1) * size
 
     def _change_over(self, seq_id: SeqId, table: BlockTable, i: int, known: int) -> bool:
         """Give back block `i` of a table for the block `known` that holds the same tokens.

@@ -7,7 +7,6 @@ block is decided in `block_manager.py`.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from copy import copy
 
 from kvlab.errors import InvalidArgument
 
@@ -45,8 +44,9 @@ class BlockTable:
 
     def fork(self) -> BlockTable:
         """Return a table of its own with the same blocks."""
-        twin = copy(self)
-        twin.block_ids = list(self.block_ids)
+        twin = BlockTable(list(self.block_ids), self.num_tokens, self.extra_keys)
+        twin.num_cached_tokens, twin.num_committed = self.num_cached_tokens, self.num_committed
+        twin.num_dropped, twin.commit_at, twin.room = self.num_dropped, self.commit_at, self.room
         return twin
 
     def held(self) -> list[int]:

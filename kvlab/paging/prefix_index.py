@@ -71,14 +71,14 @@ class PrefixIndex:
 
     def add_or_find(self, block_id: int, identity: Identity) -> int:
         """Make a full, computed block findable; or return the other one that already is."""
-        key = self.hash_block(identity)
-        first = known = self.first_with.get(key, NONE)
+        key, first_with, identity_of = self.hash_block(identity), self.first_with, self.identity_of
+        first = known = first_with.get(key, NONE)
         while known != NONE:
-            if self.identity_of[known] == identity:
+            if identity_of[known] == identity:
                 return known
             known = self.next_with[known]
-        self.identity_of[block_id], self.hash_of[block_id] = identity, key
-        self.first_with[key], self.next_with[block_id] = block_id, first
+        identity_of[block_id], self.hash_of[block_id] = identity, key
+        first_with[key], self.next_with[block_id] = block_id, first
         return block_id
 
     def forget(self, block_id: int) -> None:
@@ -101,17 +101,17 @@ class PrefixIndex:
         At least one token is left over: its forward pass gives the first new token.
         """
         found: list[int] = []
-        block_id = ROOT
+        block_id, first_with, identity_of = ROOT, self.first_with, self.identity_of
+        hash_block = self.hash_block
         for start in range(0, len(tokens) - block_size, block_size):
-            part = block_tokens(tokens, start, start + block_size)
-            block_id = self.find((block_id, part, extra_keys))
+            part = tokens[start : start + block_size]
+            identity = (block_id, tuple(part) if part.__class__ is list else part, extra_keys)
+            block_id = first_with.get(hash_block(identity), NONE)
+            if block_id != NONE and identity_of[block_id] != identity:
+                block_id = self.find(identity)  # another one came first with this hash
             if block_id == NONE:
                 break
+            if not found and tokens.__class__ is list:
+                tokens = tuple(tokens)  # one copy of all, instead of one more for each block
             found.append(block_id)
         return found
-
-
-def block_tokens(tokens: TokenIds, start: int, end: int) -> Hashable:
-    """Return the tokens of one block as something that can be hashed and compared."""
-    part = tokens[start:end]
-    return tuple(part) if part.__class__ is list else part

@@ -9,13 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kvlab.arithmetic.checks import whole_number
 from kvlab.errors import InvalidArgument
 from kvlab.paging.contiguous import ContiguousManager
 from kvlab.paging.events import letter
-from kvlab.paging.pieces import Manager, Piece, pieces_of
-from kvlab.paging.waste import SlotUse, contiguous_use, paged_use
+from kvlab.paging.pieces import Manager, Piece, Snapshot, pieces_of, snapshot, thawed, use_of
+from kvlab.paging.waste import SlotUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,12 @@ class StreamRequest:
         return self.prompt_tokens + self.output_tokens - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StreamStep:
-    """What one look after a step shows; `words` say what happened in it."""
+    """What one look after a step shows; `words` say what happened in it.
+
+    `held` is the memory then. `use` and `pieces` are found when asked for: few steps are looked at.
+    """
 
     step: int
     running: tuple[int, ...]
@@ -43,9 +47,18 @@ class StreamStep:
     finished: int
     preempted: int
     tokens_written: int
-    use: SlotUse
-    pieces: tuple[Piece, ...]
     words: str
+    held: Snapshot = field(repr=False, compare=False)
+
+    @cached_property
+    def use(self) -> SlotUse:
+        """What every slot was doing."""
+        return use_of(thawed(self.held))
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What every sequence held."""
+        return tuple(pieces_of(thawed(self.held)))
 
 
 @dataclass
@@ -90,8 +103,7 @@ def make_stream(
     for number in range(whole_number("count", count)):
         prompt, output = draw(mean_prompt), draw(mean_output)
         if longest is not None:
-            prompt = min(prompt, longest)
-            output = min(output, longest - prompt + 1)
+            prompt, output = min(prompt, longest), min(output, longest - min(prompt, longest) + 1)
         made.append(StreamRequest(number, number * every, prompt, output))
     return made
 
@@ -113,40 +125,42 @@ def run_stream(
     for step in range(max_steps):
         said = [*_advance(run), *_arrive(run, step), *_admit(run)]
         yield _look(run, step, said)
-        if not (run.coming or run.waiting or run.running):
-            return
-        if not run.running and not run.coming and run.waiting:
-            return  # the first in the queue will never fit
+        if not run.coming and not run.running:
+            return  # all are done, or the first in the queue will never fit
 
 
-def _advance(run: _Run) -> Iterator[str]:
+def _advance(run: _Run) -> list[str]:
     """Give every running request one token; those that are done leave."""
+    said: list[str] = []
     for request in list(run.running):
-        if request not in run.running:  # it had to give way to an older one
-            continue
         number = request.number
+        if number not in run.written:  # it had to give way to an older one
+            continue
         run.written[number] += 1
         run.tokens += 1
         if run.written[number] >= request.output_tokens:
             run.manager.free(number)
             run.running.remove(request)
             run.finished += 1
-            yield f"{letter(number)} ends"
-        else:
-            yield from _grow(run, request)
+            said.append(f"{letter(number)} ends")
+            continue
+        if not run.manager.can_append(number):
+            said += _make_room(run, request)
+        if number in run.written:
+            run.manager.append(number)
+    return said
 
 
-def _grow(run: _Run, request: StreamRequest) -> Iterator[str]:
+def _make_room(run: _Run, request: StreamRequest) -> Iterator[str]:
+    """Let the newest give way until a request can grow, or has given way itself."""
     while not run.manager.can_append(request.number):
-        newest = run.running.pop()
+        newest, run.preempted = run.running.pop(), run.preempted + 1
         run.manager.free(newest.number)
         run.waiting.insert(0, newest)
         run.tokens -= run.written.pop(newest.number)
-        run.preempted += 1
         yield f"no block is left: {letter(newest.number)} gives way and will start again"
         if newest is request:
             return
-    run.manager.append(request.number)
 
 
 def _arrive(run: _Run, step: int) -> Iterator[str]:
@@ -174,9 +188,6 @@ def _has_room(run: _Run, request: StreamRequest) -> bool:
 
 
 def _look(run: _Run, step: int, said: Sequence[str]) -> StreamStep:
-    contiguous = isinstance(run.manager, ContiguousManager)
-    use = contiguous_use(run.manager) if contiguous else paged_use(run.manager)
-    words = "; ".join(said)
     return StreamStep(
         step=step,
         running=tuple(r.number for r in run.running),
@@ -184,7 +195,6 @@ def _look(run: _Run, step: int, said: Sequence[str]) -> StreamStep:
         finished=run.finished,
         preempted=run.preempted,
         tokens_written=run.tokens,
-        use=use,
-        pieces=tuple(pieces_of(run.manager)),
-        words=words or "every running request gets one token",
+        words="; ".join(said) or "every running request gets one token",
+        held=snapshot(run.manager),
     )

@@ -99,7 +99,7 @@ def test_prose_has_rules_of_its_own(
 
 @pytest.mark.parametrize(
     ("budget", "tokens"),
-    [("25%", 128), ("12%", 61), ("12.5 %", 64), ("100%", 512), ("250%", 1280), ("7", 7), (9, 9)],
+    [("25%", 128), ("12%", 61), ("12.5 %", 64), ("100%", 512), ("7", 7), (9, 9), ("600", 600)],
 )
 def test_a_budget_is_tokens_or_a_share(budget: str | int, tokens: int) -> None:
     assert budget_tokens(budget, 512) == tokens
@@ -108,4 +108,10 @@ def test_a_budget_is_tokens_or_a_share(budget: str | int, tokens: int) -> None:
 @pytest.mark.parametrize("budget", ["", "%", "0", "0%", "-5", "-5%", "1.5", "many", "nan%", 0, 2.5])
 def test_a_budget_that_is_neither_is_refused(budget: str | int) -> None:
     with pytest.raises(InvalidArgument, match="budget="):
+        budget_tokens(budget, 512)
+
+
+@pytest.mark.parametrize("budget", ["250%", "101 %", "100.01%"])
+def test_a_share_of_more_than_all_is_refused(budget: str) -> None:
+    with pytest.raises(InvalidArgument, match=r"is more than all tokens: 100% or less"):
         budget_tokens(budget, 512)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kvlab._paths import data_dir
 from kvlab.cli import run
 from kvlab.errors import InvalidArgument
 from kvlab.model.load import LoadedModel, load_model
@@ -130,5 +131,26 @@ def test_the_command_says_in_one_line_what_is_wrong(
     arguments = ["uptrain", "--model", "tiny", "--kv-heads", "3", "--out", str(tmp_path / "out")]
     assert run(arguments) == 2
     error = capsys.readouterr().err
-    assert "num_kv_heads=3" in error and error.count("\n") == 1
+    assert "--kv-heads=3" in error and error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_an_out_that_is_no_new_folder_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvlab.model.uptrain.measured_recall", None)  # would fail if called
+    file = tmp_path / "a-file"
+    file.write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    cases = {
+        file: "is not a folder",
+        file / "below": "a-file is not a folder",
+        tmp_path / "full": "holds other files",
+        data_dir() / "tiny": "holds a model already",
+    }
+    for out, rule in cases.items():
+        assert run(["uptrain", "--model", "tiny-mha", "--out", str(out)]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("kvlab: --out=") and rule in error and error.count("\n") == 1
+    assert file.read_text() == "mine"

@@ -1,0 +1,129 @@
+/* New tokens through a whole Llama: ids in, logits out, keys and values written to the cache.
+ *
+ * All threads walk through the layers together, so a step starts them once and not for every
+ * product. Left out: a long prompt, for which the library's product is better (`fast_prefill.py`).
+ */
+#include "fast_layers.h"
+#ifdef _OPENMP /* the threads that torch has already, if they are of the same library */
+#include <omp.h>
+#else
+#include <pthread.h>
+#endif
+
+#define MOST_THREADS 256
+
+static int64_t room_of(const Step *s) { /* numbers that a thread needs for itself */
+  int64_t product = ROWS * s->m->widest, group = s->m->heads / s->m->kv_heads;
+  int64_t attention = room_to_attend(group, s->m->head_dim);
+  return product > attention ? product : attention;
+}
+
+/* Lay out the work space; return how many numbers it takes. */
+static int64_t prepare(Step *s) {
+  const Model *m = s->m;
+  int64_t kv_len = s->r.past + s->r.q_len;
+  s->tokens = s->r.batch * s->r.q_len;
+  s->q_size = m->heads * m->head_dim, s->kv_size = m->kv_heads * m->head_dim;
+  s->span = s->r.q_len > QUERIES ? kv_len : SPAN;
+  s->splits = (kv_len + s->span - 1) / s->span;
+  s->threads = s->r.threads < MOST_THREADS ? (int)s->r.threads : MOST_THREADS;
+  int64_t sizes[] = {s->tokens * m->hidden, s->tokens * m->hidden, 2 * s->tokens * m->inner,
+                     s->tokens * m->heads * s->splits * (m->head_dim + 2),
+                     s->tokens * (s->q_size + 2 * s->kv_size), s->tokens * s->q_size};
+  float **places[] = {&s->x, &s->h, &s->act, &s->parts, &s->r.qkv, &s->r.mix};
+  int64_t used = s->threads * room_of(s), asked = s->r.layer >= 0;
+  for (int i = 0; i < 6; i++) {
+    int given = i == 3 ? 0 : asked; /* attention alone: qkv and mix are the caller's */
+    if (!given) *places[i] = s->r.space + used, used += sizes[i];
+  }
+  return used;
+}
+
+static void walk(Worker *w) {
+  Step *s = w->s;
+  const Model *m = s->m;
+  if (s->r.layer >= 0) {
+    w->layer = s->r.layer;
+    attention(w);
+    return;
+  }
+  share(w, s->tokens, embed);
+  for (w->layer = 0; w->layer < m->layers; w->layer++) {
+    share(w, pieces(matrix(w, Q)) + pieces(matrix(w, K)) + pieces(matrix(w, V)), project);
+    attention(w);
+    share(w, pieces(matrix(w, O)), project_out);
+    share(w, s->tokens, norm_mlp);
+    share(w, pieces(matrix(w, GATE)), gate_up);
+    share(w, pieces(matrix(w, DOWN)), down);
+    if (w->layer + 1 < m->layers) share(w, s->tokens, norm_next);
+  }
+  share(w, s->r.batch * s->r.logits_of, norm_last);
+  share(w, pieces(m->matrices + m->layers * PER_LAYER), head);
+}
+
+static void work_as(Step *s, int thread) {
+  Worker w = {s, 0, s->r.space + thread * room_of(s)};
+  walk(&w);
+}
+
+#ifdef _OPENMP
+static void together(Step *s) {
+#pragma omp parallel num_threads(s->threads)
+  {
+#pragma omp single
+    s->threads = omp_get_num_threads(); /* there may be fewer than asked for */
+    work_as(s, omp_get_thread_num());
+  }
+}
+#else
+typedef struct {
+  Step *s;
+  int thread;
+} Start;
+
+static void *begin(void *start) {
+  work_as(((Start *)start)->s, ((Start *)start)->thread);
+  return 0;
+}
+
+static void together(Step *s) {
+  pthread_t others[MOST_THREADS];
+  Start starts[MOST_THREADS];
+  for (int i = 1; i < s->threads; i++) {
+    starts[i] = (Start){s, i};
+    pthread_create(&others[i], 0, begin, &starts[i]);
+  }
+  work_as(s, 0);
+  for (int i = 1; i < s->threads; i++) pthread_join(others[i], 0);
+}
+#endif
+
+/* Return how many numbers of work space a run takes. */
+int64_t fast_space(const Model *m, const Run *r) {
+  Step s = {.m = m, .r = *r};
+  return prepare(&s);
+}
+
+/* Run the new tokens through all layers, or through the attention of one. */
+void fast_run(const Model *m, const Cache *c, const Run *r) {
+  Step s = {.m = m, .c = c, .r = *r};
+  prepare(&s);
+  together(&s);
+}
+
+/* Read `n` numbers once, by all threads; what comes back keeps the reading from being left out. */
+float fast_read(const float *from, int64_t n, int64_t threads) {
+  float sum = 0;
+#pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(dynamic)
+  for (int64_t start = 0; start < n; start += 1 << 16) {
+    int64_t count = n - start < 1 << 16 ? n - start : 1 << 16;
+    Lanes sums[4] = {{0}};
+    for (int64_t i = 0; i + 4 * WIDTH <= count; i += 4 * WIDTH)
+      for (int u = 0; u < 4; u++) {
+        if (u * WIDTH % 16 == 0) __builtin_prefetch(from + start + i + u * WIDTH + AHEAD / 4);
+        sums[u] += LOAD(from + start + i + u * WIDTH);
+      }
+    sum += total(sums[0] + sums[1] + sums[2] + sums[3]);
+  }
+  return sum;
+}

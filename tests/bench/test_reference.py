@@ -1,0 +1,72 @@
+"""A kept run, its merging row by row, and README's section made from it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import readme_bench
+
+from kvlab.bench.lines import Line
+from kvlab.bench.reference import KeptRun, lines_in_order, load_runs, reference_path, save_run
+from kvlab.errors import InvalidArgument
+
+MACHINE = {
+    "processor": "CPU", "cores": 2, "threads": 2, "memory_gib": 8, "gpu": None, "python": "3.11",
+    "packages": {"torch": "2.13.0", "transformers": None}, "kvlab": "0.1.0", "date": "2026-11-30",
+}  # fmt: skip
+
+
+def run(*lines: Line) -> KeptRun:
+    return KeptRun(MACHINE, "kvlab bench", lines)
+
+
+def test_a_later_run_replaces_its_rows_alone(tmp_path: Path) -> None:
+    file = tmp_path / "bench" / "runs.json"
+    old = Line("start: x", "ms", ours=1.0)
+    save_run(file, run(old, Line("open: y", "s", ours=2.0)))
+    save_run(file, run(Line("start: x", "ms", ours=3.0)))
+    kept = load_runs(file)
+    assert [[line.ours for line in one.lines] for one in kept] == [[2.0], [3.0]]
+    assert [line.row for line in lines_in_order(kept)] == ["start", "open"]
+    assert not list(file.parent.glob("*.part"))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"runs": [{}]}', '{"runs": 3}'])
+def test_a_file_that_holds_no_run_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "runs.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="holds no run"):
+        load_runs(file)
+
+
+def test_readme_shows_misses_with_their_reasons() -> None:
+    behind = Line("cache-bits: x", "us", ours=4.0, peer=2.0, peer_name="peer", note="it copies")
+    text = readme_bench.section([run(behind, Line("decode: GPU, x", "ms", note="no GPU"))])
+    assert "| cache-bits: x | 0.5x | | 4 us | 2 peer | missed: not behind |" in text
+    assert "- missed: cache-bits: x. it copies" in text
+    assert "- not measured: decode: GPU, x. no GPU" in text
+    assert "CPU, 2 cores, 2 threads" in text and "2026-11-30" in text
+
+
+def test_readme_is_as_the_kept_run_says() -> None:
+    assert readme_bench.main(["--check"]) == 0
+
+
+def test_an_old_section_is_noticed_and_written(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"a\n{readme_bench.START}\nold\n{readme_bench.END}\nb\n", encoding="utf-8")
+    assert readme_bench.main(["--check"], readme) == 1
+    assert readme_bench.main([], readme) == 0
+    assert readme_bench.main(["--check"], readme) == 0
+    assert readme.read_text(encoding="utf-8").endswith("\nb\n")
+
+
+def test_readme_without_markers_is_refused() -> None:
+    with pytest.raises(SystemExit, match="markers"):
+        readme_bench.wanted("nothing here", [])
+
+
+def test_the_kept_reference_is_sound_where_there_is_one() -> None:
+    for kept in load_runs(reference_path()):
+        assert kept.machine["date"] and kept.lines
+        assert json.dumps(kept.to_dict())
