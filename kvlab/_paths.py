@@ -14,8 +14,11 @@ def data_dir() -> Path:
 def user_dir() -> Path:
     """Return the learner's folder for weights and progress; `KVLAB_HOME` overrides it."""
     override = os.environ.get("KVLAB_HOME")
-    if override:
-        return Path(override).expanduser()
+    return Path(override).expanduser() if override else own_dir()
+
+
+def own_dir() -> Path:
+    """Return the folder that belongs to this learner alone, whatever `KVLAB_HOME` says."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     else:

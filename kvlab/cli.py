@@ -26,8 +26,11 @@ COMMANDS = {
     "quality": "kvlab.cli_quality:quality",
     "simulate": "kvlab.cli_simulate:simulate",
     "serve-demo": "kvlab.cli_serve_demo:serve_demo",
+    "probe": "kvlab.cli_probe:probe_command",
+    "bench": "kvlab.cli_bench:bench",
     "audit": "kvlab.cli_audit:audit",
     "quiz": "kvlab.cli_quiz:quiz",
+    "demo": "kvlab.cli_demo:demo",
     "train-tiny": "kvlab.cli_train:train_tiny",
     "uptrain": "kvlab.cli_uptrain:uptrain",
 }

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,17 +22,24 @@ def generate(
     model: Annotated[str, typer.Option(help="smollm2, a model folder or a hub id.")] = "smollm2",
     max_new_tokens: Annotated[int, typer.Option(help="Most tokens to write, N.")] = 40,
     cache: Annotated[
-        str, typer.Option(help="none, growing, preallocated, fp8, int4, offloaded.")
-    ] = ("growing"),
+        str | None,
+        typer.Option(help="none, growing (the default), preallocated, fp8, int4, offloaded."),
+    ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Take the fast path, with a preallocated cache.")
+    ] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; else what is there.")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, no stream.")] = False,
 ) -> None:
     """Write text greedily after a raw prompt; no chat template. Stops early at a stop token."""
-    check_request(prompt, max_new_tokens, cache)
+    cache = cache or ("preallocated" if fast else "growing")
+    check_request(prompt, max_new_tokens, cache, fast)
     from kvlab.model.load import load_model
 
     loaded = load_model(model, device=device, dtype=dtype)
+    if fast:
+        loaded = with_fast_path(loaded)
     show = _ignore if as_json else _show_piece
     report = generate_report(loaded, prompt, max_new_tokens, cache, show)
     if as_json:
@@ -41,7 +49,7 @@ def generate(
         print(_summary(report), file=sys.stderr)
 
 
-def check_request(prompt: str, max_new_tokens: int, cache: str) -> None:
+def check_request(prompt: str, max_new_tokens: int, cache: str, fast: bool = False) -> None:
     """Refuse what no model could do, before a model is fetched or loaded."""
     if not prompt:
         raise InvalidArgument("prompt", prompt, "is empty: give 1 token or more")
@@ -49,6 +57,19 @@ def check_request(prompt: str, max_new_tokens: int, cache: str) -> None:
     from kvlab.cache import make_cache
 
     make_cache(cache, num_layers=1, capacity=1)
+    if fast and cache != "preallocated":
+        raise InvalidArgument(
+            "cache", cache, "--fast writes in place: preallocated, or leave it out"
+        )
+
+
+def with_fast_path(loaded: "LoadedModel") -> "LoadedModel":
+    """Return the same with a model that takes the fast path, and say on stderr which one."""
+    from kvlab.model.fast_llama import FastLlama
+
+    model = FastLlama(loaded.model)
+    print(f"kvlab: {model.describe()}", file=sys.stderr)
+    return replace(loaded, model=model)
 
 
 def generate_report(

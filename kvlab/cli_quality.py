@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kvlab.arithmetic.units import format_bytes
+from kvlab.cli_flags import in_flags
 from kvlab.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -19,6 +20,17 @@ NAMES = (
     " expected, random, offloaded, paged"
 )
 
+FLAGS = {
+    "name_or_path": "--model",
+    "q_group_size": "--group",
+    "residual_length": "--residual",
+    "num_sink_tokens": "--sinks",
+    "symmetric": "--zero-point/--symmetric",
+    "num_sequences": "--sequences",
+}
+SAME = "model cache budget granularity tier option seed tokens facts device dtype layers"
+FLAGS |= {name: f"--{name}" for name in SAME.split()}
+"""What Python calls an argument, and the flag that gives it."""
 
 Text, Number = str | None, int | None
 Budget = Annotated[Text, typer.Option(help="Tokens kept, or a share such as 25%.")]
@@ -65,9 +77,7 @@ def quality(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure recall, loss and logits through a cache, against those through the full one."""
-    if layers and as_json:
-        raise InvalidArgument("layers", True, "is a table to look at; leave out --json")
-    flags = {
+    named = {
         "budget": budget,
         "granularity": granularity,
         "q_group_size": group,
@@ -76,11 +86,14 @@ def quality(
         "symmetric": None if zero_point is None else not zero_point,
         "tier": tier,
     }
-    options = {name: value for name, value in flags.items() if value is not None}
-    options |= read_options(others or [])
+    options = {name: value for name, value in named.items() if value is not None}
     task = {"tokens": tokens, "facts": facts, "seed": seed, "num_sequences": sequences}
-    bench = open_bench(model, cache, options, task, device, dtype)
-    result, errors = measure_with_bar(bench, cache, options, layers)
+    with in_flags(FLAGS):
+        if layers and as_json:
+            raise InvalidArgument("layers", True, "is a table to look at; leave out --json")
+        options |= read_options(others or [])
+        bench = open_bench(model, cache, options, task, device, dtype)
+        result, errors = measure_with_bar(bench, cache, options, layers)
     print(json.dumps(result.to_dict(), indent=2)) if as_json else show(result, errors)
 
 
@@ -128,7 +141,7 @@ def measure_with_bar(
 
     from kvlab.model.quality_layers import layer_errors
 
-    bench.maker(cache, **options)()
+    bench.rehearse(cache, **options)  # what can't be is said before the bar
     one_batch = 1 + bench.task.steps
     total = 2 * bench.passes + (one_batch if layers else 0)
     with tqdm(total=total, desc=f"{bench.loaded.name}, {cache}", leave=False) as bar:

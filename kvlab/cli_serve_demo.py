@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kvlab.arithmetic.checks import whole_number
+from kvlab.cli_flags import in_flags
 from kvlab.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from kvlab.serving.engine import Answer, Engine
     from kvlab.serving.loop import ServingLoop
     from kvlab.serving.request import Request
+
+OPTIONS = (
+    "model prompt requests samples max_new_tokens block_size num_blocks preemption device dtype"
+)
+FLAGS = {name: "--" + name.replace("_", "-") for name in OPTIONS.split()}
+FLAGS["name_or_path"] = "--model"
+"""What Python calls an argument, and the flag that gives it."""
 
 COMMON = "A short list of facts, each told in one plain sentence.\n"
 PROMPTS = (
@@ -51,21 +59,22 @@ def serve_demo(
     The table shows each answer as it grows, and what the scheduler does. The same scheduler drives
     `kvlab simulate`.
     """
-    for name, count in (("requests", requests), ("samples", samples)):
-        whole_number(name, count)
-    if any(not text for text in prompt or ()):
-        raise InvalidArgument("prompt", "", "is empty: give 1 token or more")
     from kvlab.model.load import load_model
     from kvlab.serving.engine import Engine
     from kvlab.serving.limits import Limits
 
-    limits = Limits(preemption=preemption)
-    loaded = load_model(model, device=device, dtype=dtype)
-    asked = demo_requests(loaded, tuple(prompt or ()), requests, samples, max_new_tokens)
-    pool = pool_size(asked, num_blocks, block_size)
-    engine = Engine(loaded.model, num_blocks=pool, block_size=block_size, limits=limits)
     answers: dict[tuple[int, int], Answer] = {}
-    loop = engine.start(asked, answers)
+    with in_flags(FLAGS):
+        for name, count in (("requests", requests), ("samples", samples)):
+            whole_number(name, count)
+        if any(not text for text in prompt or ()):
+            raise InvalidArgument("prompt", "", "is empty: give 1 token or more")
+        limits = Limits(preemption=preemption)
+        loaded = load_model(model, device=device, dtype=dtype)
+        asked = demo_requests(loaded, tuple(prompt or ()), requests, samples, max_new_tokens)
+        pool = pool_size(asked, num_blocks, block_size)
+        engine = Engine(loaded.model, num_blocks=pool, block_size=block_size, limits=limits)
+        loop = engine.start(asked, answers)
     if as_json:
         loop.run()
         print(json.dumps(demo_report(loaded, engine, loop, asked, answers), indent=2))

@@ -1,12 +1,14 @@
 """`kvlab simulate`: put a planned deployment under load, with a clock in place of a model."""
 
 import json
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from kvlab.arithmetic.plan_checks import gib_to_bytes
 from kvlab.cli_tokens import token_count
+from kvlab.errors import InvalidArgument
 
 WORKLOAD = (
     "requests", "rate", "prompt_tokens", "output_tokens", "prefix_share", "seed",
@@ -20,6 +22,13 @@ TIMES = {
     "queue_seconds": "of these, in the queue",
     "tpot_seconds": "for each token after it",
 }
+Gpus = Annotated[
+    int, typer.Option(help="GPUs in all: one replica of tp = GPUs, or several of the tp given.")
+]
+Tp = Annotated[
+    int | None, typer.Option(help="Tensor-parallel ranks of a replica; all GPUs if left out.")
+]
+MOST_SHOWN = 8
 DIST = "An integer, lognormal:MEAN:SIGMA, uniform:LOW:HIGH, or a trace (.csv, .jsonl)."
 
 
@@ -35,8 +44,8 @@ def simulate(
         float | None,
         typer.Option(help="Arrivals a second (inf: all at once); without it, the trace's times."),
     ] = None,
-    gpus: Annotated[int, typer.Option(help="GPUs in all; more than tp makes replicas.")] = 1,
-    tp: Annotated[int | None, typer.Option(help="Tensor-parallel ranks of a replica.")] = None,
+    gpus: Gpus = 1,
+    tp: Tp = None,
     block_size: Annotated[int, typer.Option(help="Tokens of a block.")] = 16,
     preemption: Annotated[str, typer.Option(help="recompute or swap.")] = "recompute",
     prefix_share: Annotated[float, typer.Option(help="Share of a prompt common to all.")] = 0.0,
@@ -63,20 +72,24 @@ def simulate(
     """
     given: dict[str, Any] = dict(locals())
     report = simulate_report(given)
-    if as_json:
-        print(json.dumps(report, indent=2))
-    else:
-        show_report(report)
+    print(json.dumps(report, indent=2)) if as_json else show_report(report)
+    if not report["requests_finished"]:
+        print("kvlab: no request was served to its end", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def simulate_report(given: dict[str, Any]) -> dict[str, Any]:
     """Run the simulation that the options of the command describe; return what `--json` prints."""
     from kvlab.serving.fleet import plan_fleet, simulate_fleet
     from kvlab.serving.limits import Limits
+    from kvlab.serving.queue import PRIORITY
     from kvlab.serving.report import serving_report
     from kvlab.serving.workload import Workload
 
     work = Workload.of(**{name: given[name] for name in WORKLOAD})
+    if given["policy"] == PRIORITY and not work.has_priorities:
+        rule = "no request has a priority: give one trace with that column for both lengths"
+        raise InvalidArgument("policy", PRIORITY, rule)
     fleet = plan_fleet(
         given["model"],
         typical_tokens=work.typical_tokens,
@@ -115,8 +128,11 @@ def show_report(report: dict[str, Any]) -> None:
     for line in (said, report["pool"]):
         console.print(escape(line))
     console.print(table, times)
-    for error in report["errors"]:
+    shown = report["errors"][:MOST_SHOWN]
+    for error in shown:
         console.print(f"  - {escape(error)}")
+    if more := report["errors_in_all"] - len(shown):
+        console.print(f"  - and {more:,} more")
 
 
 def report_rows(report: dict[str, Any]) -> list[tuple[str, str]]:

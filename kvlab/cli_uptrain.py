@@ -5,6 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
+from kvlab.cli_flags import in_flags
+
+FLAGS = {
+    "name_or_path": "--model",
+    "model": "--model",
+    "num_kv_heads": "--kv-heads",
+    "steps": "--steps",
+    "seed": "--seed",
+    "out": "--out",
+    "threads": "--threads",
+    "checkpoint_every": "--checkpoint-every",
+}
+
 
 def uptrain(
     model: Annotated[str, typer.Option(help="A tiny model's name or folder.")] = "tiny-mha",
@@ -22,18 +35,19 @@ def uptrain(
     from kvlab.model.load import load_model
     from kvlab.model.uptrain import uptrain as run
 
-    source = load_model(model, device="cpu", dtype="float32")
-    folder = out or Path(f"{source.name}-kv{kv_heads}")
-    result = run(
-        source,
-        folder,
-        num_kv_heads=kv_heads,
-        steps=steps,
-        seed=seed,
-        threads=threads,
-        checkpoint_every=checkpoint_every,
-        watch=Progress(steps).show,
-    )
+    with in_flags(FLAGS):
+        source = load_model(model, device="cpu", dtype="float32")
+        folder = out or Path(f"{source.name}-kv{kv_heads}")
+        result = run(
+            source,
+            folder,
+            num_kv_heads=kv_heads,
+            steps=steps,
+            seed=seed,
+            threads=threads,
+            checkpoint_every=checkpoint_every,
+            watch=Progress(steps).show,
+        )
     print_result(result, folder)
     _print_before(result)
 

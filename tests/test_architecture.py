@@ -19,7 +19,7 @@ FLOORS = (
     ("serving", "course"),
     ("figures",),
     ("widgets",),
-    ("doctor", "cli"),
+    ("doctor", "demo", "bench", "cli"),
 )
 TORCH_FREE = ("arithmetic", "paging", "serving", "course", "figures")
 RUNS_A_MODEL = (PACKAGE / "serving" / "engine.py", PACKAGE / "serving" / "llama_worker.py")

@@ -108,20 +108,33 @@ def test_the_help_names_every_cache_that_can_be_measured() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["int3"], "cache='int3': must be one of none, growing"),
-        (["none"], "cache='none': keeps nothing"),
-        (["window"], "budget=None: the window cache needs a budget"),
-        (["window", "--budget", "0"], "budget='0': must be 1 token or more"),
-        (["window", "--budget", "half"], "budget='half': must be 1 token or more"),
-        (["sinks", "--budget", "2"], "budget=2: must be at least 4"),
-        (["fp8", "--budget", "25%"], "budget='25%': the fp8 cache takes"),
-        (["fp8", "--zero-point"], "symmetric=False: fp8 has no zero point"),
-        (["int4", "--group", "7", "--residual", "0"], "must divide"),
-        (["int4", "--residual", "-1"], "residual_length=-1: must be a whole number"),
-        (["int4", "--option", "recent"], "option='recent': must be name=value"),
+        (["int3"], "--cache='int3': must be one of none, growing"),
+        (["none"], "--cache='none': keeps nothing"),
+        (["window"], "--budget=None: the window cache needs a budget"),
+        (["window", "--budget", "0"], "--budget='0': must be 1 token or more"),
+        (["window", "--budget", "half"], "--budget='half': must be 1 token or more"),
+        (["window", "--budget", "150%"], "--budget='150%': is more than all tokens"),
+        (["sinks", "--budget", "2"], "--budget=2: must be at least 4"),
+        (
+            ["fp8", "--budget", "25%"],
+            "--budget='25%': the fp8 cache takes nbits, --granularity, --group",
+        ),
+        (["fp8", "--zero-point"], "--zero-point/--symmetric=False: fp8 has no zero point"),
+        (["int4", "--group", "7", "--residual", "0"], "--group=7: must divide the 32 channels"),
+        (["int4", "--group", "7"], "--group=7: must divide the 32 channels"),
+        (["int8", "--granularity", "group", "--group", "5"], "--group=5: must divide"),
+        (["fp8", "--group", "8"], "--group=8: neither keys nor values have groups; say --gran"),
+        (["int4", "--granularity", "row"], "--granularity='row': must be one of tensor, token"),
+        (["int4", "--residual", "-1"], "--residual=-1: must be a whole number"),
+        (["int4", "--sinks", "-1"], "--sinks=-1: must be a whole number"),
+        (["offloaded", "--tier", "cloud"], "--tier='cloud': must be one of host, disk"),
+        (["int4", "--option", "recent"], "--option='recent': must be name=value"),
         (["int4", "--option", "nbits=3"], "nbits=3: must be one of 8, 4, 2"),
-        (["fp8", "--tokens", "60"], "tokens=60: 32 facts and their questions need 161"),
-        (["fp8", "--layers", "--json"], "layers=True: is a table to look at"),
+        (["int4", "--option", "key_format=[]"], "key_format=[]: must be one of fp8"),
+        (["fp8", "--sequences", "0"], "--sequences=0: must be a whole number"),
+        (["fp8", "--tokens", "60"], "--tokens=60: 32 facts and their questions need 161"),
+        (["fp8", "--dtype", "int3"], "--dtype='int3': must be float32"),
+        (["fp8", "--layers", "--json"], "--layers=True: is a table to look at"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -137,11 +150,29 @@ def test_bad_input_is_one_line_and_exit_code_2(
 def test_facts_are_not_for_prose(capsys: pytest.CaptureFixture[str], reader: Path) -> None:
     arguments = ["quality", "--model", str(reader), "--cache", "fp8", "--facts", "4"]
     assert cli.run(arguments) == 2
-    assert "facts=4: facts are for the retrieval language" in capsys.readouterr().err
+    assert "--facts=4: facts are for the retrieval language" in capsys.readouterr().err
 
 
 def test_a_wrong_option_is_said_before_a_model_is_looked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert cli.run(["quality", "--model", "nowhere", "--cache", "window"]) == 2
-    assert "budget=None" in capsys.readouterr().err
+    assert "--budget=None" in capsys.readouterr().err
+
+
+def test_a_model_that_is_not_there_is_named_by_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["quality", "--model", "nowhere", "--cache", "fp8"]) == 2
+    assert capsys.readouterr().err.startswith("kvlab: --model='nowhere': no such folder")
+
+
+def test_what_does_not_fit_the_model_is_said_before_the_model_reads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kvlab.model import quality
+
+    def never(*_: object) -> None:
+        raise AssertionError("the model was run")
+
+    monkeypatch.setattr(quality, "read", never)
+    assert cli.run([*TINY, "int4", "--group", "7"]) == 2
+    assert "--group=7" in capsys.readouterr().err

@@ -45,13 +45,15 @@ def test_the_table_shows_every_answer(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (["--requests", "0"], "requests=0"),
-        (["--samples", "0"], "samples=0"),
-        (["--max-new-tokens", "0"], "max_new_tokens=0"),
-        (["--block-size", "0"], "block_size=0"),
-        (["--preemption", "drop"], "preemption='drop'"),
-        (["--prompt", ""], "prompt=''"),
-        (["--model", "no-such"], "name_or_path='no-such'"),
+        (["--requests", "0"], "--requests=0"),
+        (["--samples", "0"], "--samples=0"),
+        (["--max-new-tokens", "0"], "--max-new-tokens=0"),
+        (["--block-size", "0"], "--block-size=0"),
+        (["--num-blocks", "0"], "--num-blocks=0"),
+        (["--preemption", "drop"], "--preemption='drop'"),
+        (["--prompt", ""], "--prompt=''"),
+        (["--model", "no-such"], "--model='no-such'"),
+        (["--dtype", "int3"], "--dtype='int3'"),
     ],
 )
 def test_bad_input_is_one_line_that_names_it(

@@ -94,6 +94,63 @@ def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "preemptions" not in said  # nothing of the kind happened
 
 
+def write_trace(path: Path, header: str, *rows: str) -> str:
+    path.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    return str(path)
+
+
+def test_two_traces_of_different_length_are_not_cut_without_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = "arrival_seconds,prompt_tokens,output_tokens"
+    long = write_trace(tmp_path / "long.csv", header, *(f"{i},100,5" for i in range(3)))
+    short = write_trace(tmp_path / "short.csv", header, *(f"{i},100,5" for i in range(2)))
+    both = [*BASE, "--prompt-tokens", long, "--output-tokens", short]
+    assert cli.run(both) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("kvlab: requests=None: the traces have 3 prompts and 2 answers")
+    assert report(capsys, *both, "--requests", "2")["requests_finished"] == 2
+
+
+def test_priorities_must_come_from_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = "arrival_seconds,prompt_tokens,output_tokens,priority"
+    ranked = write_trace(tmp_path / "ranked.csv", header, "0,100,5,1", "0,100,5,0")
+    plain = write_trace(tmp_path / "plain.csv", header, "0,100,5,", "0,100,5,")
+    by_priority = [*BASE, "--policy", "priority"]
+    for lengths in (["100", "5"], [plain, plain], [ranked, "5"]):
+        asked = ["--prompt-tokens", lengths[0], "--output-tokens", lengths[1], "--rate", "1"]
+        assert cli.run([*by_priority, *asked, "--requests", "2"]) == 2
+        assert "policy='priority': no request has a priority" in capsys.readouterr().err
+    found = report(capsys, *by_priority, "--prompt-tokens", ranked, "--output-tokens", ranked)
+    assert found["requests_finished"] == 2
+
+
+def test_the_exit_code_says_when_nothing_was_served(capsys: pytest.CaptureFixture[str]) -> None:
+    too_long = ["--requests", "30", "--rate", "5", "--output-tokens", "5", "--prompt-tokens"]
+    assert cli.run([*BASE, *too_long, "200000"]) == 1
+    shown = capsys.readouterr()
+    assert "no request was served" in shown.err
+    assert shown.out.count("needs 200,004 positions") == 8 and "and 22 more" in shown.out
+    assert cli.run([*BASE, *too_long, "200000", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["requests_rejected"] == found["errors_in_all"] == 30
+    assert len(found["errors"]) == 20
+    assert cli.run([*BASE, *too_long, "uniform:100000:160000"]) == 0, "some were served"
+    assert "needs" in capsys.readouterr().out
+
+
+def test_the_help_says_what_a_replica_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["simulate", "--help"]) == 0
+    assert "all GPUs if left out" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+    load = ["--requests", "2", "--rate", "1", "--prompt-tokens", "9", "--output-tokens", "2"]
+    eight = ["simulate", "--model", "llama-3.1-70b", "--gpu", "H100", "--gpus", "8", *load]
+    assert report(capsys, *eight)["tp"] == 8
+    found = report(capsys, *eight, "--tp", "4")
+    assert (found["tp"], found["replicas"]) == (4, 2)
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from engines import LLAMACPP, VLLM_CPU
 
 from kvlab.arithmetic.catalogue import find_model
 from kvlab.arithmetic.gpus import find_gpu
@@ -21,6 +22,7 @@ from kvlab.serving.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+GUIDE = sorted((ROOT / "chapters" / "instructors").glob("*.md"))
 LEFT_OUT = re.compile(
     r"\]\([^)]*\)|https?://\S+|<[^>]*>|`[^`]*`|arXiv[: ]\S+"
     r"|chapters?\s+\d\d(?:(?:,| and| to)\s+\d\d)*|\b\d\d-[a-z]\b|·\s*\d+ minutes"
@@ -49,10 +51,16 @@ TIES: dict[tuple[str, str], Callable[[], object]] = {
     # the checkpoint in float32, and what the folder holds for a moment while it is unpacked
     ("README", "0.8"): lambda: 0.5 < sum(pin.size for pin in FOLDER_PINS) / 1e9 < 0.8,
     ("README", "0.1"): lambda: "0.1.2" in WHEEL.name,
+    ("README", "34"): lambda: "34 MB" in LLAMACPP.first,
+    ("README", "2.5"): lambda: "2.5 GB" in VLLM_CPU.first,
     ("README", "2.0"): lambda: "Apache-2.0" in (ROOT / "pyproject.toml").read_text(),
     ("README", "4.0"): lambda: "4.0" in (ROOT / "LICENSE-TEXT").read_text(),
+    ("instructors/README", "12"): lambda: "minutes; tests/demo/test_instructors.py adds them up",
+    ("instructors/README", "14"): lambda: "minutes; tests/demo/test_instructors.py adds them up",
+    ("instructors/class", "0.5"): lambda: "tests/tools/test_class_trial.py compares it",
+    ("instructors/class", "0.8"): lambda: 0.5 < sum(pin.size for pin in FOLDER_PINS) / 1e9 < 0.8,
 }
-"""(chapter or README, figure) -> what ties it: True, or a sentence where nothing is computed."""
+"""(page, figure) -> what ties it: True, or a sentence where nothing is computed."""
 
 
 def figures_in(markdown: str) -> Iterator[str]:
@@ -92,9 +100,19 @@ def test_every_figure_in_a_chapters_text_is_computed_in_it_or_tied(path: Path) -
 
 def test_every_figure_in_the_readme_is_tied() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    text = re.sub(r"```.*?```|<!-- chapters.*?/chapters -->", " ", text, flags=re.DOTALL)
+    text = re.sub(r"```.*?```|<!-- (chapters|bench).*?/\1 -->", " ", text, flags=re.DOTALL)
     untied = [figure for figure in figures_in(text) if ("README", figure) not in TIES]
     assert untied == []
+
+
+@pytest.mark.parametrize("path", GUIDE, ids=lambda path: path.stem)
+def test_every_figure_for_instructors_is_computed_in_its_chapter_or_tied(path: Path) -> None:
+    chapter = [one for one in CHAPTERS if one.stem[:2] == path.stem]
+    known = {f for one in chapter for f in figures_computed(json.loads(one.read_text("utf-8")))}
+    written = r"```.*?```|<!-- (measured).*?/\1 -->"  # by tools/class_report.py, tested there
+    text = re.sub(written, " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    ties = {figure for page, figure in TIES if page == f"instructors/{path.stem}"}
+    assert [figure for figure in figures_in(text) if figure not in known | ties] == []
 
 
 @pytest.mark.parametrize("tie", TIES, ids=":".join)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kvlab.cache.hf import LayerAdapter
-from kvlab.cache.lengths import token_count
+from kvlab.cache.lengths import row_numbers, token_count
 from kvlab.cache.measure import storage_nbytes
 from kvlab.errors import CacheFull, InvalidArgument, Unsupported
 
@@ -129,7 +129,7 @@ class KVLayer(LayerAdapter):
 
     def select_rows(self, rows: Tensor) -> None:
         """Keep these sequences of the batch, in this order; a row may be named twice."""
-        rows = rows.to(self.device)
+        rows = row_numbers("rows", rows).to(self.device)
         if len(rows) == 0 or not 0 <= int(rows.min()) <= int(rows.max()) < self.batch_size:
             rule = f"must name rows from 0 to {self.batch_size - 1}"
             raise InvalidArgument("rows", rows.tolist(), rule)

@@ -104,10 +104,13 @@ def room_for(num_tokens: int, states: Tensor) -> Tensor:
     Raises `CacheFull` where the machine has not so much.
     """
     batch, num_kv_heads, _, head_dim = states.shape
+    refusal = f"no memory for {num_tokens:,} tokens in one layer of the cache"
+    if num_tokens >= 2**63:  # more than torch can count
+        raise CacheFull(refusal)
     try:
         with torch.inference_mode(False):  # memory made inside that mode can't be written outside
             return states.new_empty(batch, num_kv_heads, num_tokens, head_dim)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise CacheFull(f"no memory for {num_tokens:,} tokens in one layer of the cache") from None
+        raise CacheFull(refusal) from None

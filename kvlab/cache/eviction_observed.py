@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from kvlab.arithmetic.checks import whole_number
+from kvlab.arithmetic.checks import true_or_false, whole_number
 from kvlab.cache.evicting import EvictingLayer
 from kvlab.cache.kept_tokens import gather_tokens
 from kvlab.errors import Unsupported
@@ -59,7 +59,7 @@ class HeavyHitterLayer(ObservingLayer):
         half = whole_number("budget", budget) // 2
         recent = half if recent is None else recent
         super().__init__(budget, num_sink_tokens=num_sink_tokens, recent=recent)
-        self.average = average
+        self.average = true_or_false("average", average)
 
     def observe(self, attention_weights: Tensor) -> None:
         """Add what each token got, (batch, num_heads, q_len, kv_len), then drop."""

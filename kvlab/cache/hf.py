@@ -7,12 +7,15 @@ that hand a cache to such a model. No storage idea of ours is here.
 from __future__ import annotations
 
 import inspect
+import operator
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from kvlab.arithmetic.checks import whole_number
+from kvlab.cache.lengths import row_numbers
 from kvlab.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -58,15 +61,17 @@ class LayerAdapter(CacheLayerMixin):
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the batch for beam search."""
-        self.batch_select_indices(beam_idx)
+        self.batch_select_indices(row_numbers("beam_idx", beam_idx))
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Repeat each sequence of the batch `repeats` times, copies side by side."""
+        whole_number("repeats", repeats)
         if self.is_initialized:
             self.select_rows(torch.arange(self.batch_size).repeat_interleave(repeats))
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep these sequences of the batch, in this order."""
+        row_numbers("indices", indices)
         if self.is_initialized:
             self.select_rows(indices)
 
@@ -98,9 +103,14 @@ def tokens_dropped(tokens_to_remove: int | Tensor) -> int:
     >>> tokens_dropped(-3)
     3
     """
-    if tokens_to_remove > 0:
-        raise InvalidArgument("tokens_to_remove", tokens_to_remove, "must be 0 or below")
-    return -int(tokens_to_remove)
+    try:
+        number = operator.index(tokens_to_remove)
+    except TypeError:
+        number = None
+    if number is None or number > 0 or isinstance(tokens_to_remove, bool):
+        rule = "must be 0 or below, a whole number"
+        raise InvalidArgument("tokens_to_remove", tokens_to_remove, rule)
+    return -number
 
 
 # -- handing a cache to a transformers model ---------------------------------------------

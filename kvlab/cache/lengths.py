@@ -1,6 +1,9 @@
-"""A length to which a cache may be shortened: checked in one place, for ours and for all others."""
+"""Lengths and rows to which a cache is cut down: checked in one place, for ours and for others."""
 
 import operator
+
+import torch
+from torch import Tensor
 
 from kvlab.errors import InvalidArgument
 
@@ -25,3 +28,18 @@ def token_count(n: object, held: int) -> int:
     if not 0 <= number <= held:
         raise InvalidArgument("n", number, f"must be from 0 to {held}, the tokens in the cache")
     return number
+
+
+def row_numbers(argument: str, rows: object) -> Tensor:
+    """Return `rows`, if it is a tensor of whole numbers in one dimension: rows of a batch.
+
+    `InvalidArgument` naming `argument` for all else; whether there are such rows, the cache knows.
+
+    >>> row_numbers("beam_idx", [0])
+    Traceback (most recent call last):
+    kvlab.errors.InvalidArgument: beam_idx=[0]: must be a tensor of row numbers, torch.tensor([0])
+    """
+    whole = isinstance(rows, Tensor) and not (rows.is_floating_point() or rows.is_complex())
+    if not whole or rows.dim() != 1 or rows.dtype == torch.bool:
+        raise InvalidArgument(argument, rows, "must be a tensor of row numbers, torch.tensor([0])")
+    return rows

@@ -20,6 +20,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from kvlab.arithmetic.checks import true_or_false
 from kvlab.cache.arrival import Arrival, fetch
 from kvlab.cache.base import KVLayer
 from kvlab.cache.disk_store import DiskStore, check_folder
@@ -62,7 +63,7 @@ class OffloadedLayer(KVLayer):
             raise InvalidArgument("tier", tier, f"must be one of {', '.join(TIERS)}")
         if folder is not None and tier == "host":
             raise InvalidArgument("folder", str(folder), "is for tier='disk' only")
-        self.tier, self.page_cache = tier, page_cache
+        self.tier, self.page_cache = tier, true_or_false("page_cache", page_cache)
         self.folder = check_folder(folder) if tier == "disk" else None
         self.traffic = Traffic()
         self.layout: TokenRows | None = None

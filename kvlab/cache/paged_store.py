@@ -93,6 +93,8 @@ class PagedStore:
 
 def empty_blocks(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device | str) -> Tensor:
     """Return uninitialised memory; `CacheFull` where the machine has not so much."""
+    if max(shape) >= 2**63:  # more than torch can count
+        raise CacheFull(f"no memory for blocks of shape {shape}")
     try:
         with torch.inference_mode(False):  # memory made inside that mode can't be written outside
             return torch.empty(shape, dtype=dtype, device=device)

@@ -18,12 +18,12 @@ def check_positions(positions: str, inv_freq: Tensor | None) -> bool:
     """Return whether keys are to be re-rotated; raise `InvalidArgument` by name."""
     if positions not in POSITIONS:
         raise InvalidArgument("positions", positions, f"must be one of {', '.join(POSITIONS)}")
-    if positions == "kept":
+    if positions == "kept" and inv_freq is None:
         return False
     if not isinstance(inv_freq, Tensor) or inv_freq.dim() != 1:
         rule = "re-rotating needs the model's RoPE, (head_dim / 2,): model.rope.inv_freq"
         raise InvalidArgument("inv_freq", inv_freq, rule)
-    return True
+    return positions == "rerotated"
 
 
 def turn(keys: Tensor, distance: Tensor, inv_freq: Tensor) -> Tensor:

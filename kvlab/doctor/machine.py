@@ -69,10 +69,23 @@ def storage() -> Iterator[Row]:
     enough = have or free >= _DISK_NEEDED
     advice = "" if enough else f"free {_DISK_NEEDED / GB:.1f} GB, or set KVLAB_HOME to another disk"
     yield Row("disk free", format_bytes(free), enough, advice)
-    writable = os.access(there, os.W_OK)
-    advice = "" if writable else "set KVLAB_HOME to a folder of your own to keep progress"
-    shown = f"{from_home(folder)}{'' if writable else ' (read-only)'}"
-    yield Row("kvlab's folder", shown, writable, advice)
+    yield _folder(folder, there)
+
+
+def _folder(folder: Path, there: Path) -> Row:
+    """Return the row of kvlab's folder; one that a class shares may be read-only."""
+    from kvlab.course.progress import default_path
+
+    if os.access(there, os.W_OK):
+        return Row("kvlab's folder", from_home(folder), True)
+    own = default_path().parent
+    place = next(path for path in (own, *own.parents) if path.exists())
+    if own != folder and os.access(place, os.W_OK):
+        return Row(
+            "kvlab's folder", f"{from_home(folder)}, shared; answers: {from_home(own)}", True
+        )
+    advice = "set KVLAB_HOME to a folder of your own to keep progress"
+    return Row("kvlab's folder", f"{from_home(folder)} (read-only)", False, advice)
 
 
 def from_home(path: Path) -> str:

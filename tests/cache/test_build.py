@@ -90,6 +90,16 @@ def test_no_two_layers_and_no_two_seeds_draw_alike() -> None:
         ("sinks", {"budgets": 8}, "budgets=8: must be 2 numbers"),
         ("random", {"budget": 4, "seed": -1}, "seed=-1: must be a whole number of 0 or more"),
         ("offloaded", {"tier": "cloud"}, "tier='cloud': must be one of host, disk"),
+        ("offloaded", {"page_cache": "no"}, "page_cache='no': must be True or False"),
+        ("h2o", {"budget": 8, "average": "yes"}, "average='yes': must be True or False"),
+        ("window", {"budget": 8, "inv_freq": [1.0]}, "inv_freq=.*re-rotating needs"),
+        ("fp8", {"key_format": []}, r"key_format=\[\]: must be one of fp8"),
+        ("int4", {"value_format": {}}, r"value_format=\{\}: must be one of fp8"),
+        ("int8", {"granularity": 5}, "granularity=5: must be one of tensor"),
+        ("int8", {"symmetric": "yes"}, "symmetric='yes': must be True or False"),
+        ("int8", {"residual_length": 1.5}, "residual_length=1.5: must be a whole number"),
+        ("sinks", {"budget": "8"}, "budget='8': must be a whole number"),
+        ("sinks", {"budget": 8, "positions": None}, "positions=None: must be one of kept"),
     ],
 )
 def test_a_cache_that_cannot_be_built_is_refused_by_name(
@@ -117,6 +127,10 @@ def test_more_memory_than_there_is_is_one_line() -> None:
     with pytest.raises(CacheFull, match="no memory for 1,125,899,906,842,624 tokens"):
         cache.update(token, token, 0)
     assert (cache.get_seq_length(), cache.reserved_nbytes) == (0, 0)
+    huge = make_cache("preallocated", num_layers=1, capacity=10**30)  # more than torch can count
+    for cache in (huge, make_cache("paged", num_layers=1, block_size=10**30)):
+        with pytest.raises(CacheFull, match="no memory for"):
+            cache.update(token, token, 0)
 
 
 def test_a_cache_is_read_from_disk_only_when_it_is_asked_for() -> None:

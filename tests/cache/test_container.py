@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from kvlab.cache import make_cache
 from kvlab.cache.contiguous import ContiguousLayer
 from kvlab.errors import InvalidArgument
 
@@ -81,6 +82,9 @@ def test_truncating_and_dropping_outside_of_the_cache_are_refused(
     for change in (cache.truncate_to, cache.drop_last, cache.layers[0].truncate_to):
         with pytest.raises(InvalidArgument, match=f"n={n}: must be from 0 to 3, the tokens in"):
             change(n)
+    for odd in (None, "1", 0.5, [1], True):
+        with pytest.raises(InvalidArgument, match=r"tokens_to_remove=.*: must be 0 or below"):
+            cache.crop(odd)
     with pytest.raises(InvalidArgument, match="must be 0 or below"):
         cache.crop(1)
     assert cache.get_seq_length() == 3
@@ -169,3 +173,31 @@ def test_an_empty_cache_can_be_reset_cloned_shortened_and_reordered(
     cache.reorder_cache(torch.tensor([1, 0]))
     cache.batch_repeat_interleave(3)
     assert cache.get_seq_length() == cache.nbytes == 0
+
+
+@pytest.mark.parametrize(
+    "rows", [[0], (0,), 0, None, "0", torch.tensor(0), torch.tensor([0.0]), torch.tensor([True])]
+)
+def test_rows_that_are_no_tensor_of_row_numbers_are_refused(rows: Any) -> None:
+    token = torch.zeros(2, 1, 1, 4)
+    for name in ("growing", "int8"):
+        cache = make_cache(name, num_layers=1)
+        changes = {
+            "beam_idx": cache.reorder_cache,
+            "indices": cache.batch_select_indices,
+        }
+        for argument, change in changes.items():
+            with pytest.raises(
+                InvalidArgument, match=f"{argument}=.*must be a tensor of row numbers"
+            ):
+                change(rows)  # an empty cache refuses, too
+        cache.update(token, token, 0)
+        for change in (*changes.values(), cache.select_rows, cache.layers[0].select_rows):
+            with pytest.raises(InvalidArgument, match="must be a tensor of row numbers"):
+                change(rows)
+    for repeats in (0, 1.5, "2", None):
+        with pytest.raises(InvalidArgument, match="repeats="):
+            cache.batch_repeat_interleave(repeats)
+    cache.reorder_cache(torch.tensor([1, 0], dtype=torch.int32))
+    cache.batch_repeat_interleave(2)
+    assert cache.layers[0].batch_size == 4
