@@ -216,6 +216,8 @@ allocation_race()
 # It stands at the first refusal. Step on, play, or jump to the first refusal of blocks; then choose other requests, another reservation, another block size. When blocks run out, the newest request gives way and starts again later: nothing was promised to it.
 
 # %%
+from IPython.display import display
+
 from kvlab.figures.tables import table as show_table
 from kvlab.widgets.allocation_race import POLICIES, first_refusal, race_steps
 
@@ -227,7 +229,7 @@ for words, policy in POLICIES.items():
 stop = blocks[first_refusal(blocks)]
 rows.append(("blocks of 16", str(len(stop.running)), f"{stop.use.wasted_share:.1%}"))
 header = ["reserved", "running at its first refusal", "waste of slots taken"]
-reveal("06-race", rows[0][1], remark="1,024 / 256: the lengths don't matter.")
+display(reveal("06-race", rows[0][1], remark="1,024 / 256: the lengths don't matter."))
 show_table(header, rows, numeric=[1, 2], caption="The first stream of the race")
 
 # %% [markdown]
@@ -334,7 +336,7 @@ for size, name in ((2048, "one piece of 2,048"), (16, "blocks of 16")):
     row = (name, f"{rate:g}", f"{s.tokens_per_second:,.0f}", f"{s.sustained_batch:.1f}")
     rows.append((*row, f"{s.wasted_share:.1%}"))
 gain = best[16].tokens_per_second / best[2048].tokens_per_second
-reveal("06-gain", f"{gain:.1f}x", remark="Simulated, least times by the roofline.")
+display(reveal("06-gain", f"{gain:.1f}x", remark="Simulated, least times by the roofline."))
 header = ["allocator", "requests/s", "tokens/s", "batch", "waste of slots taken"]
 show_table(header, rows, numeric=[1, 2, 3, 4], caption="At most 0.05 s a token on average")
 

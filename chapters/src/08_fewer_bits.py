@@ -202,8 +202,8 @@ ratios = {row[0]: row[2:] for row in rows}
 table(header, rows, numeric=[1, 2, 3], caption="Llama 3.1 8B, against 16 bit")
 
 # %%
-reveal("08-int4", "3.56x", remark="4 + 32 / 64 = 4.5 bits. INT4 is not a quarter.")
 assert ratios["int4, groups of 64"] == ("3.556x", "3.419x")
+reveal("08-int4", "3.56x", remark="4 + 32 / 64 = 4.5 bits. INT4 is not a quarter.")
 
 # %% [markdown]
 # A formula is a promise. Here is what a real cache holds, SmolLM2's shape with 8,192 tokens in one layer, packed two codes to a byte: codes, scales, zero points and exact tokens.
