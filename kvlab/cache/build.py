@@ -38,6 +38,9 @@ LAYER_KINDS: dict[str, str | None] = {
 }
 CACHE_NAMES = tuple(LAYER_KINDS)
 
+MOST_LAYERS = 10_000
+"""No model has as many; without a bound a slip of the hand fills the memory with empty layers."""
+
 NEEDED = {"capacity": "its size in tokens", "budget": "a budget, the tokens it may keep"}
 
 
@@ -61,7 +64,9 @@ def make_cache(
     Traceback (most recent call last):
     kvlab.errors.InvalidArgument: nbits=4: the growing cache takes no options
     """
-    every = _per_layer(whole_number("num_layers", num_layers), budgets, options)
+    if whole_number("num_layers", num_layers) > MOST_LAYERS:
+        raise InvalidArgument("num_layers", num_layers, f"must be {MOST_LAYERS:,} or fewer")
+    every = _per_layer(int(num_layers), budgets, options)
     every = [check_options(name, chosen, capacity=capacity) for chosen in every]
     if LAYER_KINDS[name] is None:
         return None

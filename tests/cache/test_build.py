@@ -77,6 +77,7 @@ def test_no_two_layers_and_no_two_seeds_draw_alike() -> None:
         ("preallocated", {"capacity": 0}, "capacity=0: must be a whole number of 1 or more"),
         ("growing", {"bits": 4}, "bits=4: the growing cache takes no options"),
         ("growing", {"num_layers": 0}, "num_layers=0: must be a whole number of 1 or more"),
+        ("growing", {"num_layers": 10**9}, "num_layers=1000000000: must be 10,000 or fewer"),
         ("none", {"budget": 4}, "budget=4: the none cache takes no options"),
         ("fp8", {"budget": 4}, "budget=4: the fp8 cache takes nbits, granularity, .*value_scale$"),
         ("int4", {"nbits": 8}, "nbits=8: the format is int4 already"),
