@@ -444,16 +444,20 @@ table(header, rows, numeric=range(1, 7), caption="llama.cpp, 4,096 cells, 4-bit 
 # %% [markdown]
 # The sizes are exact. The speeds are one answer each on a busy machine: read no more than the order of magnitude from them. Fewer bits saved memory; whether they save time depends on who has to unpack them. The words of two engines may part where two tokens are nearly equal: sums in another order round differently. Within one engine and dtype ask for equal words, and look where they part. The third engine is in this notebook: the paged cache of transformers, live.
 
-# %%
+# %% tags=["device", "nbval-ignore-output"]
+from kvlab.errors import Unsupported
 from kvlab.serving.engines.tasks import one_prompt_again
 from kvlab.serving.engines.transformers_paged import TransformersPlan, run_transformers_paged
 
 plan = TransformersPlan("tiny", page_size=32, num_blocks=64)
-paged = run_transformers_paged(plan, one_prompt_again("tiny", 3))
 expected = plan.predict()
-assert (paged.num_blocks, paged.total_bytes) == (expected.num_blocks, expected.total_bytes)
-assert len(set(paged.token_ids.values())) == 1
-print(f"{paged.num_blocks} pages, {paged.total_bytes:,} bytes: as predicted; three equal answers")
+try:
+    paged = run_transformers_paged(plan, one_prompt_again("tiny", 3))
+    assert (paged.num_blocks, paged.total_bytes) == (expected.num_blocks, expected.total_bytes)
+    assert len(set(paged.token_ids.values())) == 1
+    print(f"{paged.num_blocks} pages, {paged.total_bytes:,} bytes: as predicted; equal answers")
+except Unsupported as why:  # Colab's version is older
+    print(f"{expected.num_blocks} pages, {expected.total_bytes:,} bytes predicted; {why}")
 
 # %% [markdown]
 # <a id="many-gpus"></a>

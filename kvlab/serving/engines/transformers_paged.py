@@ -100,8 +100,8 @@ def run_transformers_paged(
 ) -> PagedRun:
     """Serve requests, all sent at once, greedily and to their full length; return what happened.
 
-    Arrival times are not kept. Raises `EngineFailed` when it stops by itself, or is not done after
-    `max_seconds`.
+    Arrival times are not kept. Raises `Unsupported` for an older transformers, and `EngineFailed`
+    when it stops by itself, or is not done after `max_seconds`.
     """
     import transformers
 
@@ -156,15 +156,20 @@ def _load(plan: TransformersPlan) -> Any:
 
 def _manager(plan: TransformersPlan, model: Any) -> Any:
     """Return the context in which transformers serves, in a thread of its own."""
-    from transformers import ContinuousBatchingConfig, GenerationConfig
+    from transformers import ContinuousBatchingConfig, GenerationConfig, __version__
 
-    pool = ContinuousBatchingConfig(
-        page_size=plan.page_size,
-        num_blocks=plan.num_blocks,
-        max_batch_tokens=plan.max_batch_tokens,
-        allow_block_sharing=plan.prefix_caching,
-        auto_switch_to_flash=False,
-    )
+    try:
+        pool = ContinuousBatchingConfig(
+            page_size=plan.page_size,
+            num_blocks=plan.num_blocks,
+            max_batch_tokens=plan.max_batch_tokens,
+            allow_block_sharing=plan.prefix_caching,
+            auto_switch_to_flash=False,
+        )
+    except TypeError:
+        raise Unsupported(
+            f"transformers {__version__} can't be told the pages of its paged cache; 5.24 can"
+        ) from None
     greedy = GenerationConfig(do_sample=False, eos_token_id=-1, pad_token_id=0)
     return model.continuous_batching_context_manager(
         generation_config=greedy, continuous_batching_config=pool, warmup=False
