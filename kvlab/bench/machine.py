@@ -10,12 +10,12 @@ import platform
 import sys
 from datetime import date
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from kvlab import __version__
 from kvlab.arithmetic.units import GIB
 from kvlab.doctor.machine import memory_bytes, usable_cores
+from kvlab.serving.engines.machine import this_machine
 
 PACKAGES = ("torch", "transformers", "numpy", "ipywidgets", "jupyterlab")
 
@@ -29,7 +29,7 @@ def describe_machine() -> dict[str, Any]:
     memory = memory_bytes()
     return {
         "date": date.today().isoformat(),
-        "processor": processor_name(),
+        "processor": this_machine().cpu,
         "cores": usable_cores(),
         "threads": thread_count(),
         "memory_gib": None if memory is None else round(memory / GIB, 1),
@@ -60,17 +60,6 @@ def machine_words(machine: dict[str, Any]) -> str:
         machine["date"],
     ]
     return ", ".join(parts)
-
-
-def processor_name() -> str:
-    """Return what the processor calls itself, as far as the system says."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return " ".join(line.partition(":")[2].split())
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def thread_count() -> int:

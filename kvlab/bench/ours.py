@@ -1,24 +1,25 @@
 """Our own ways of writing text, behind one call: the one place that knows which of them there are.
 
-The fast path is used where its file is there; else the lesson's way, and the line says so.
+The fast path, unless the lesson's way is asked for; a line says which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+
+from kvlab.arithmetic.memory import kv_bytes_per_token
+from kvlab.errors import Unsupported
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from kvlab.model.load import LoadedModel
 
-FAST, LESSON = "kvlab.model.fast_decode", "the lesson's way"
+LESSON = "the lesson's way"
 
 
 class Written(NamedTuple):
@@ -34,20 +35,11 @@ class Written(NamedTuple):
         return self.prefill_seconds + self.step_seconds * (len(self.token_ids) - 1)
 
 
-def has_fast_path() -> bool:
-    """Return whether the fast decode path is part of this package.
-
-    >>> has_fast_path() in (True, False)
-    True
-    """
-    return find_spec(FAST) is not None and hasattr(import_module(FAST), "FastDecoder")
-
-
 class OurDecoder:
     """Writes greedily for a batch of equal prompts; made once, run as often as liked.
 
     path: "float32" reads the weights as they are, "packed" in their narrowest lossless form, as
-    the fast path names them; "measured" lets it choose. Without it all are the lesson's way.
+    the fast path names them; "measured" lets it choose. Without `fast` it is the lesson's way.
     """
 
     def __init__(
@@ -61,9 +53,10 @@ class OurDecoder:
     ) -> None:
         self.loaded, self.batch, self.max_seq_len = loaded, batch, max_seq_len
         self.fast: Any = None
-        if fast and has_fast_path():
-            kind = import_module(FAST).FastDecoder
-            self.fast = kind(loaded.model, max_seq_len=max_seq_len, batch=batch, path=path)
+        if fast:
+            from kvlab.model.fast_decode import FastDecoder
+
+            self.fast = FastDecoder(loaded.model, max_seq_len=max_seq_len, batch=batch, path=path)
 
     @property
     def name(self) -> str:
@@ -87,8 +80,12 @@ class OurDecoder:
     def cache_bytes_per_token(self) -> int:
         """Return the bytes that one token of one row adds to the cache."""
         config = self.loaded.model.config
-        heads = config.num_layers * config.num_kv_heads * config.head_dim
-        return 2 * heads * self.loaded.dtype.itemsize
+        return kv_bytes_per_token(
+            num_layers=config.num_layers,
+            num_kv_heads=config.num_kv_heads,
+            head_dim=config.head_dim,
+            bytes_per_element=self.loaded.dtype.itemsize,
+        )
 
     def write(self, ids: Tensor, new_tokens: int) -> Written:
         """Write `new_tokens` after `ids`, (batch, prompt tokens); tokens are those of row 0."""
@@ -124,19 +121,17 @@ class OurDecoder:
         return perf_counter()
 
 
-def serve_seconds(
-    loaded: LoadedModel, prompts: Sequence[Sequence[int]], new_tokens: int, *, fast: bool = True
-) -> float:
+def serve_seconds(loaded: LoadedModel, prompts: Sequence[Sequence[int]], new_tokens: int) -> float:
     """Return the seconds in which our engine serves all prompts at once, through a paged cache.
 
-    The pool has room for all of them, blocks hold 16 tokens, nothing is shared.
+    The engine takes the fast path by itself. The pool has room for all of them, blocks hold 16
+    tokens, nothing is shared.
     """
     from kvlab.serving.engine import Engine
     from kvlab.serving.request import prompt
 
     blocks = sum(-(-(len(ids) + new_tokens) // 16) for ids in prompts) + 1
-    model = fast_model(loaded) if fast else loaded.model
-    engine = Engine(model, num_blocks=blocks, prefix_caching=False)
+    engine = Engine(loaded.model, num_blocks=blocks, prefix_caching=False)
     asked = [prompt(number, ids, new_tokens) for number, ids in enumerate(prompts)]
     started = perf_counter()
     answers = engine.serve(asked)
@@ -145,22 +140,11 @@ def serve_seconds(
     return seconds
 
 
-_FAST_MODELS: dict[int, Any] = {}
-
-
-def fast_model(loaded: LoadedModel) -> Any:
-    """Return the stand-in for a Llama whose one-token passes are fast; the Llama where none is."""
-    if not has_fast_path():
-        return loaded.model
-    key = id(loaded)
-    if key not in _FAST_MODELS:
-        _FAST_MODELS.clear()  # a second copy of the weights is enough
-        _FAST_MODELS[key] = import_module(FAST).FastLlama(loaded.model)
-    return _FAST_MODELS[key]
-
-
 def read_bandwidths() -> list[float]:
-    """Return the read bandwidths that the fast path's own measurement gives, bytes a second."""
-    if not has_fast_path():
+    """Return the read bandwidth that the fast path's own loop gives, bytes a second, or nothing."""
+    from kvlab.model.fast_choice import read_bandwidth
+
+    try:
+        return [read_bandwidth()]
+    except Unsupported:  # no compiler here
         return []
-    return [float(import_module("kvlab.model.fast_choice").read_bandwidth())]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvlab.bench import peer_transformers as hf
 from kvlab.bench.lines import Line, compared, joined
-from kvlab.bench.ours import has_fast_path, serve_seconds
+from kvlab.bench.ours import serve_seconds
 from kvlab.bench.setting import Setting, reason
 from kvlab.bench.timing import Times, Work, interleaved
 
@@ -68,7 +68,10 @@ def _line(
         for name, times in seconds.items()
     }
     read = sum(map(len, prompts))
-    path = "the fast path" if has_fast_path() else "the lesson's way"
+    from kvlab.model.fast_llama import paged_model
+
+    fast = paged_model(loaded.model) is not loaded.model
+    path = "the fast path" if fast else "the lesson's way"
     note = joined([f"{read:,} prompt tokens; ours by {path}, blocks of 16", *notes])
     work = f"batch: {len(prompts)} at once, prompts of {SHORTEST} to {LONGEST}, {NEW} new, float32"
     return compared(work, UNIT, rates["ours"], {name: rates[name] for name in peers}, note=note)

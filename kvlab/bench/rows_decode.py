@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kvlab.bench import peer_transformers as hf
 from kvlab.bench.limits import decode_bytes, seconds_to_read
 from kvlab.bench.lines import Line, compared, joined, short
-from kvlab.bench.ours import OurDecoder, Written, has_fast_path, read_bandwidths
+from kvlab.bench.ours import OurDecoder, Written, read_bandwidths
 from kvlab.bench.rates import Reader
 from kvlab.bench.setting import Setting, reason
 from kvlab.bench.timing import Times, Work, interleaved
@@ -69,10 +69,9 @@ def decode_side_by_side(
 def our_decoders(loaded: LoadedModel, max_seq_len: int) -> dict[str, OurDecoder]:
     """Return our decoders by the words that a line ends with."""
     made = {}
-    if has_fast_path():
-        for words, path in ((", weights as they are", "float32"), (", weights packed", "packed")):
-            with suppress(KvlabError):  # a path that this machine or dtype can't take
-                made[words] = OurDecoder(loaded, max_seq_len=max_seq_len, path=path)
+    for words, path in ((", weights as they are", "float32"), (", weights packed", "packed")):
+        with suppress(KvlabError):  # a path that this machine or dtype can't take
+            made[words] = OurDecoder(loaded, max_seq_len=max_seq_len, path=path)
     return made or {"": OurDecoder(loaded, max_seq_len=max_seq_len, fast=False)}
 
 

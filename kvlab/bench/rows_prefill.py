@@ -55,12 +55,12 @@ def our_prefill(loaded: LoadedModel, tokens: int) -> Work:
     """Return the work of our own prefill: a fresh cache, the whole prompt, the next token known."""
     import torch
 
-    from kvlab.bench.ours import fast_model
     from kvlab.cache import make_cache
+    from kvlab.model.fast_llama import FastLlama
     from kvlab.model.phases import prefill
     from kvlab.model.sample_text import sample_ids
 
-    ids, model = sample_ids(loaded, tokens), fast_model(loaded)
+    ids, model = sample_ids(loaded, tokens), FastLlama(loaded.model)
 
     def work() -> float:
         cache = make_cache(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from kvlab.bench.limits import roofline_seconds
 from kvlab.bench.lines import Line, joined
-from kvlab.bench.ours import fast_model
 from kvlab.bench.rates import Reader, matrix_rate, multipliers
 from kvlab.bench.rows_decode import our_decoders
 from kvlab.bench.setting import Setting
@@ -68,7 +67,7 @@ def uncached_seconds(loaded: LoadedModel, ids: list[int]) -> float:
     """Return the seconds of the whole answer when every step reads the whole text again."""
     from kvlab.model.decode import generate
 
-    steps = generate(fast_model(loaded), ids, max_new_tokens=NEW, cache=None)
+    steps = generate(loaded.model, ids, max_new_tokens=NEW, cache=None)
     return sum(step.seconds for step in steps)
 
 

@@ -1,6 +1,5 @@
 """What the checks of chapter 12 compare with: reference functions and known wrong ways."""
 
-from kvlab.course.claim_math_07 import hit_tokens
 from kvlab.course.claim_math_12 import mean_between, pool_tokens
 from kvlab.course.grading import Grade
 from kvlab.course.guarded import WrongFunction, grade_function
@@ -64,46 +63,6 @@ TOKENS_CASES = (
 def grade_tokens(answer: object) -> Grade:
     """Grade exercise 12-a."""
     return grade_function(answer, reported_tokens, TOKENS_CASES, _TOKENS_WRONG)
-
-
-_HITS_WRONG = (
-    WrongFunction(
-        "no-blocks",
-        lambda p, e, s: min(e, p - 1),
-        "Only whole blocks are found: the rest of the last one is computed again.",
-    ),
-    WrongFunction(
-        "whole-prompt",
-        lambda p, e, s: e // s * s,
-        "Nearly: a prompt that is found whole would leave nothing to compute, and the model needs "
-        "one token to answer from.",
-    ),
-    WrongFunction(
-        "rounded-up",
-        lambda p, e, s: -(-min(e, p - 1) // s) * s,
-        "Rounded up: a block that is not full is never found.",
-    ),
-    WrongFunction(
-        "blocks-not-tokens",
-        lambda p, e, s: min(e, p - 1) // s,
-        "Those are blocks; the counter counts tokens.",
-    ),
-)
-HITS_CASES = (
-    (512, 512, 128),
-    (512, 512, 32),
-    (552, 512, 128),
-    (552, 512, 32),
-    (1900, 1900, 128),
-    (100, 60, 16),
-    (16, 16, 16),
-    (40, 3, 16),
-)
-
-
-def grade_hits(answer: object) -> Grade:
-    """Grade exercise 12-b."""
-    return grade_function(answer, hit_tokens, HITS_CASES, _HITS_WRONG)
 
 
 def mean_wait(before: dict[str, float], after: dict[str, float]) -> float:

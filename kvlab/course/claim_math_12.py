@@ -22,20 +22,6 @@ def pool_tokens(budget: int, token_bytes: int, block_size: int) -> int:
     return pool_blocks(budget, token_bytes, block_size) * block_size
 
 
-def rank_pool_tokens(budget: int, shape: list[int], tp: int, block_size: int) -> int:
-    """Return the tokens of a pool of `budget` bytes on each of `tp` ranks, in float32.
-
-    `shape` is [layers, KV heads, head_dim]; a rank keeps one KV head at least.
-
-    >>> rank_pool_tokens(2**27, [4, 4, 32], 1, 32), rank_pool_tokens(2**27, [4, 4, 32], 2, 32)
-    (32768, 65536)
-    >>> rank_pool_tokens(2**27, [4, 1, 32], 2, 32)
-    131072
-    """
-    layers, kv_heads, head_dim = shape
-    return pool_tokens(budget, 2 * layers * max(1, kv_heads // tp) * head_dim * 4, block_size)
-
-
 def use_percent(used_blocks: int, num_blocks: int) -> float:
     """Return vLLM's share of blocks in use, in percent: one block is held back.
 
@@ -54,15 +40,6 @@ def mean_between(sum_before: float, count_before: int, sum_after: float, count_a
     return (sum_after - sum_before) / (count_after - count_before)
 
 
-def cells_mib(cells: int, layers: int, kv_heads: int, head_dim: int, bits: float) -> float:
-    """Return the MiB of llama.cpp's cells: keys and values, `bits` for each number.
-
-    >>> cells_mib(4096, 30, 3, 64, 16), round(cells_mib(4096, 30, 3, 64, 8.5), 2)
-    (90.0, 47.81)
-    """
-    return 2 * cells * layers * kv_heads * head_dim * bits / 8 / 2**20
-
-
 ALL: tuple[Callable[..., Any], ...] = (
-    pool_blocks, pool_tokens, rank_pool_tokens, use_percent, mean_between, cells_mib,
+    pool_blocks, pool_tokens, use_percent, mean_between,
 )  # fmt: skip

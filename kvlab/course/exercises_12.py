@@ -1,6 +1,6 @@
 """The exercises of chapter 12: what an engine will report, find and show, said beforehand."""
 
-from kvlab.course import checks_12
+from kvlab.course import checks_07, checks_12
 from kvlab.course.exercises import CheckResult, Exercise, check
 
 TOKENS = Exercise(
@@ -38,7 +38,7 @@ HITS = Exercise(
         "before. One token at least is always computed. Roughly 1 line."
     ),
     stub="def hits(prompt_tokens, equal_tokens, block_size):\n    ...",
-    grade=checks_12.grade_hits,
+    grade=checks_07.grade_hit,
     why="Whole blocks of what is equal, and never the whole prompt.",
     hints=(
         "A block is found by the hash of all its tokens: a block that is not full has none.",

@@ -10,6 +10,7 @@ from pathlib import Path
 from kvlab._paths import user_dir
 from kvlab.arithmetic.units import GB, GIB, format_bytes
 from kvlab.doctor.report import Row
+from kvlab.serving.engines.machine import usable_cores as core_numbers
 
 _MEMORY_NEEDED = 3 * GIB
 _DISK_NEEDED = 800_000_000  # bytes: SmolLM2 and its GGUF, and the wheel while it is unpacked
@@ -36,8 +37,7 @@ def _advice_python() -> str:
 
 def usable_cores() -> int:
     """Return the cores this process may use; a container may have fewer than the machine."""
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return len(core_numbers())
 
 
 def memory_bytes() -> int | None:

@@ -1,34 +1,19 @@
 """Two allocators side by side on one stream of requests: a few large numbers over a memory map."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kvlab.figures import palette, shapes
+from kvlab.figures.allocators import Lane
 from kvlab.figures.frame import MARGIN, Sheet
 from kvlab.figures.measure import text_width
 from kvlab.figures.slot_map import Field, draw_slots, slot_key
 from kvlab.figures.svg import Picture
-from kvlab.paging.pieces import Piece
 
 _GAP = 28
 
 
-@dataclass(frozen=True)
-class Column:
-    """One allocator: its name, what it holds, its numbers by name, and what it refuses, in words.
-
-    `wanted` is the length of the next piece: shorter holes are hatched as too short.
-    """
-
-    name: str
-    pieces: Sequence[Piece]
-    numbers: Mapping[str, str]
-    refuses: str = ""
-    wanted: int = 0
-
-
 def allocator_columns(
-    columns: Sequence[Column],
+    columns: Sequence[Lane],
     *,
     num_slots: int,
     row_slots: int,
@@ -38,7 +23,7 @@ def allocator_columns(
 ) -> Picture:
     """Return the columns side by side, each memory to scale, with one key below.
 
-    >>> one = Column("blocks", [], {"running": "3"})
+    >>> one = Lane("blocks", [], {"running": "3"})
     >>> allocator_columns([one], num_slots=64, row_slots=32).label
     'blocks: running 3.'
     """
@@ -55,12 +40,12 @@ def allocator_columns(
     return sheet.close(bottom + 26, label=" ".join(map(_said, columns)), scale=scale)
 
 
-def _said(column: Column) -> str:
+def _said(column: Lane) -> str:
     numbers = ", ".join(f"{name} {value}" for name, value in column.numbers.items())
     return f"{column.name}: {numbers}{'; ' if column.refuses else ''}{column.refuses}."
 
 
-def _head(x: float, y: float, column: Column) -> str:
+def _head(x: float, y: float, column: Lane) -> str:
     """The name, and beside it the refusal on the colour of waste."""
     name = shapes.text(x, y + 17, column.name, size=17, bold=True)
     if not column.refuses:

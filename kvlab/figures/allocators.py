@@ -17,7 +17,8 @@ MAP_WIDTH, NUMBERS_WIDTH = 660, 228
 class Lane:
     """One allocator: its name, what it holds, what it says, and its numbers by name.
 
-    `refuses` is the request that waits for room, in words; "" where none does.
+    `refuses` is the request that waits for room, in words; "" where none does. `wanted` is the
+    length of the next piece: shorter holes are hatched as too short.
     """
 
     name: str

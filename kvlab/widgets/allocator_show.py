@@ -8,7 +8,8 @@ from functools import cache
 
 from kvlab.arithmetic.plan_deployment import Deployment
 from kvlab.arithmetic.roofline import Device
-from kvlab.figures.allocator_columns import Column, allocator_columns
+from kvlab.figures.allocator_columns import allocator_columns
+from kvlab.figures.allocators import Lane
 from kvlab.figures.palette import request_letter
 from kvlab.paging.stream import StreamStep
 from kvlab.serving.step_clock import StepClock
@@ -61,7 +62,7 @@ def show_frame(
     now = [steps[min(step, len(steps) - 1)] for steps in race_steps(lengths, policy, block_size)]
     names = ("one piece each", f"blocks of {block_size}")
     columns = [
-        Column(name, look.pieces, numbers_of(look), _waits(look), wanted)
+        Lane(name, look.pieces, numbers_of(look), _waits(look), wanted)
         for name, look, wanted in zip(
             names, now, (LONGEST if policy == "max" else 0, 0), strict=True
         )

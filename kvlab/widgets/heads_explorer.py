@@ -13,8 +13,9 @@ from kvlab.arithmetic.storage import ModelStorage
 from kvlab.arithmetic.units import format_bytes
 from kvlab.figures.comparison import Bar
 from kvlab.figures.head_groups import head_groups
-from kvlab.widgets.base import Explorer, Frame
-from kvlab.widgets.controls import button, dropdown, powers, set_options
+from kvlab.widgets.base import Frame
+from kvlab.widgets.controls import button, dropdown, powers
+from kvlab.widgets.follows_model import FollowsModel
 
 MODELS = ("smollm2", "tinyllama-1.1b-chat-v1.0", "llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b")
 RANKS = 8
@@ -99,11 +100,11 @@ def _event(name: str, queries: int, num_kv_heads: int) -> str:
     return f"{name} with {heads}: {each}. Cache in 16 bit, payload."
 
 
-class HeadsExplorer(Explorer):
+class HeadsExplorer(FollowsModel):
     """The explorer; another model brings its own numbers of KV heads."""
 
     def __init__(self, model: str, context: int, *, scale: float = 1.0) -> None:
-        self._shown = model
+        self._shown_model = model
         heads = widgets.SelectionSlider(
             options=_choices(model),
             value=own_kv_heads(model),
@@ -124,29 +125,9 @@ class HeadsExplorer(Explorer):
 
         super().__init__(controls, draw, kind="heads-explorer", extras=[home])
 
-    def set(self, **values: object) -> None:
-        """Set several controls and redraw once; a model comes first, with its own KV heads."""
-        if "model" in values:
-            self._held = True
-            self.controls["model"].value = values.pop("model")
-            self._follow_model()
-        super().set(**values)
-
-    def redraw(self) -> None:
-        """Draw the present values; a model that was just chosen brings its own KV heads."""
-        self._follow_model()
-        super().redraw()
-
-    def _follow_model(self) -> None:
-        model = self.controls["model"].value
-        if model == self._shown:
-            return
-        self._shown, before = model, self._held
-        self._held = True
-        try:
-            set_options(self.controls["num_kv_heads"], _choices(model), own_kv_heads(model))
-        finally:
-            self._held = before
+    def heads_of(self, model: str) -> tuple[list[tuple[str, int]], object]:
+        """Return the numbers of KV heads that a model's query heads allow, and its own."""
+        return _choices(model), own_kv_heads(model)
 
 
 def _choices(model: str) -> list[tuple[str, int]]:

@@ -11,8 +11,9 @@ import ipywidgets as widgets
 
 from kvlab.arithmetic.gpus import load_gpus
 from kvlab.errors import InvalidArgument
-from kvlab.widgets.base import Explorer, Frame
-from kvlab.widgets.controls import button, dropdown, powers, set_options
+from kvlab.widgets.base import Frame
+from kvlab.widgets.controls import button, dropdown, powers
+from kvlab.widgets.follows_model import FollowsModel
 from kvlab.widgets.memory_guess_frame import (
     AS_MADE,
     AS_MANY,
@@ -41,7 +42,7 @@ EXAMPLE: Mapping[str, Any] = {
 _USERS = [("as many as fit", AS_MANY), *((f"{2**n:,}", 2**n) for n in range(11))]
 
 
-class MemoryGuess(Explorer):
+class MemoryGuess(FollowsModel):
     """The bar; controls are the names of `EXAMPLE`. `reveal()` shows or hides what is computed."""
 
     def __init__(self, *, scale: float = 1.0) -> None:
@@ -57,35 +58,19 @@ class MemoryGuess(Explorer):
         extras = list(self.buttons.values())
         super().__init__(_controls(), draw, kind="memory-guess", extras=extras)
 
-    def set(self, **values: object) -> None:
-        """Set several controls and redraw once; a model comes first, with its own KV heads."""
-        if "model" in values:
-            self._held = True
-            self.controls["model"].value = values.pop("model")
-            self._follow_model()
-        super().set(**values)
+    def heads_of(self, model: str) -> tuple[list[Any], object]:
+        """Return the choices of KV heads, the model's own first."""
+        return head_choices(model), AS_MADE
 
     def reveal(self) -> None:
         """Show what is computed beside the guess, or hide it again."""
         self.controls["shown"].value = not self.controls["shown"].value
 
     def redraw(self) -> None:
-        """Draw the present values; a model that was just chosen brings its own KV heads."""
-        self._follow_model()
+        """Draw the present values, and say what the button does now."""
         shown = self.controls["shown"].value
         self.buttons["reveal"].description = "hide" if shown else "reveal"
         super().redraw()
-
-    def _follow_model(self) -> None:
-        model = self.controls["model"].value
-        if model == self._shown_model:
-            return
-        self._shown_model, before = model, self._held
-        self._held = True
-        try:
-            set_options(self.controls["num_kv_heads"], head_choices(model), AS_MADE)
-        finally:
-            self._held = before
 
 
 def _layout(values: Mapping[str, Any]) -> dict[str, Any]:

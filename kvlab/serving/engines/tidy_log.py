@@ -1,6 +1,7 @@
 """An engine's output as it is kept: no idle lines, none of this machine's folders."""
 
 import re
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ SAYS_NOTHING = (
 )  # fmt: skip
 BANNER = re.compile(r"[█▄▀]")
 OWN_PYTHON = re.compile(r"[\w./~-]*/\.venv-")
+TEMPORARY = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/(?=[\w-])")
 HOME = re.compile(rf"{re.escape(str(Path.home()))}(?=[/\s'\",]|$)")
 
 
@@ -34,10 +36,14 @@ def tidy(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def shown(text: str) -> str:
-    """Return a text in which the repository is `.` and the home folder `~`."""
+    """Return a text without folders of this machine: the repository is `.`, home is `~`.
+
+    >>> shown("file:///tmp/vllm_dist_1 backend")
+    'file://(temporary)/vllm_dist_1 backend'
+    """
     root = str(Path(__file__).resolve().parents[3])
     text = OWN_PYTHON.sub(".venv-", text.replace(f"{root}/", "").replace(root, "."))
-    return HOME.sub("~", text)
+    return HOME.sub("~", TEMPORARY.sub("(temporary)/", text))
 
 
 def shown_command(words: Iterable[str]) -> tuple[str, ...]:

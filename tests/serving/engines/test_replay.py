@@ -1,6 +1,7 @@
 """Our recorded runs load, agree with the formulas, and say that they are recorded."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,12 @@ def test_every_answer_of_a_recording_is_whole(name: str) -> None:
 def test_a_recording_goes_through_its_file_form_unchanged(name: str) -> None:
     found = replay(name)
     assert from_dict(json.loads(json.dumps(to_dict(found))), name) == found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recording_names_no_folder_of_the_machine_that_made_it(name: str) -> None:
+    kept = json.dumps(to_dict(replay(name)))
+    assert not re.search(r"(?<![\w.~/)-])/(?:tmp|root|home|work|usr|var)/", kept)
 
 
 def test_a_small_pool_preempts_and_writes_the_same_tokens() -> None:
