@@ -52,7 +52,7 @@ class SitePage:
         made.page.on("console", made._note_console)
         made.page.on("pageerror", lambda error: made.problems.append(str(error)[:300]))
         made.page.on("request", made._note_request)
-        made.page.on("requestfailed", lambda r: made.problems.append(f"failed: {r.url[-120:]}"))
+        made.page.on("requestfailed", made._note_failed)
         try:
             yield made
         finally:
@@ -61,6 +61,10 @@ class SitePage:
     def _note_console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.problems.append(f"console: {message.text[:300]}")
+
+    def _note_failed(self, request: Any) -> None:
+        if request.failure != "net::ERR_ABORTED":  # given up by the tab when it left the page
+            self.problems.append(f"failed: {request.url[-120:]} ({request.failure})")
 
     def _note_request(self, request: Any) -> None:
         if not request.url.startswith(("file:", "data:", "blob:", "about:")):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,12 @@ def test_the_weights_are_counted_once_whatever_the_class() -> None:
 
 def test_the_plan_follows_from_what_was_measured() -> None:
     text, runs = PAGE.read_text(encoding="utf-8"), kept()
-    assert "2 GB once, then 0.5 GB a student" in text
-    assert max(max(run.private_each) + run.server_pss for run in runs if run.students > 1) < 0.5e9
+    assert "2 GB once, then 0.6 GB a student" in text
+    assert max(max(run.private_each) + run.server_pss for run in runs) < 0.6e9
+    for fewer, more in pairwise(sorted(runs, key=lambda run: run.students)):
+        assert more.peak_pss - fewer.peak_pss < 0.6e9 * (more.students - fewer.students)
     for run in runs:
-        assert run.peak_pss - sum(run.private_each) < 2e9
-        assert run.peak_pss < 2e9 + 0.5e9 * run.students
+        assert run.peak_pss < 2e9 + 0.6e9 * run.students
         assert 40 < 4 * max(run.cpu_seconds_each) < 90 or run.chapter != "00"  # "near a minute"
 
 
