@@ -36,10 +36,10 @@ class Float8:
 
     def scale_for(self, low: Tensor, high: Tensor) -> tuple[Tensor, None]:
         """Return scales that move the number farthest from 0 to the largest FP8 number."""
-        wanted = torch.maximum(-low, high) / self.largest
+        wanted = torch.maximum(-low, high).div_(self.largest)
         if self.one_scale:  # never 0, also where all numbers are; never so large that they overflow
             fp32 = torch.finfo(torch.float32)
-            return wanted.clamp(fp32.tiny, fp32.max / self.largest * (1 - 1e-6)), None
+            return wanted.clamp_(fp32.tiny, fp32.max / self.largest * (1 - 1e-6)), None
         return fp16_not_below(wanted), None
 
     def encode(self, numbers: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
@@ -50,7 +50,7 @@ class Float8:
     def decode(self, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
         """Return what the bytes stand for."""
         known = _numbers_of_bytes(self.kind, codes.device)  # many times faster than a cast
-        return known.index_select(0, codes.flatten().int()).view(codes.shape) * scale
+        return known.index_select(0, codes.flatten().int()).view(codes.shape).mul_(scale)
 
 
 def float8_codec(name: str, *, one_scale: bool, device: torch.device | str = "cpu") -> Float8:
@@ -60,12 +60,19 @@ def float8_codec(name: str, *, one_scale: bool, device: torch.device | str = "cp
     448.0
     """
     kind, dtype_name = _KINDS[name]
-    try:
-        dtype = getattr(torch, dtype_name)
-        torch.ones(1, device=device).to(dtype).to(torch.float32)
-    except (AttributeError, TypeError, RuntimeError):  # which one depends on the device
-        raise Unsupported(f"format={name!r}: device {device} has no {dtype_name}") from None
+    dtype = getattr(torch, dtype_name, None)
+    if dtype is None or not _can_cast(dtype, str(device)):
+        raise Unsupported(f"format={name!r}: device {device} has no {dtype_name}")
     return Float8(kind, dtype, one_scale)
+
+
+@cache
+def _can_cast(dtype: torch.dtype, device: str) -> bool:
+    try:
+        torch.ones(1, device=device).to(dtype).to(torch.float32)
+    except (TypeError, RuntimeError):  # which one depends on the device
+        return False
+    return True
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -47,3 +49,27 @@ def unpack(packed: Tensor, nbits: int, num_codes: int) -> Tensor:
     mask = 2**nbits - 1
     places = [packed >> place * nbits & mask for place in range(per_byte)]
     return torch.stack(places, dim=-1).flatten(-2)[..., :num_codes]
+
+
+def unpack_to_float(packed: Tensor, nbits: int, num_codes: int) -> Tensor:
+    """Return the `num_codes` codes that lie in each row of bytes, as new float32 numbers.
+
+    A byte of several codes is looked up: one access gives all of its numbers.
+
+    >>> unpack_to_float(torch.tensor([33, 67, 15], dtype=torch.uint8), 4, num_codes=5).tolist()
+    [1.0, 2.0, 3.0, 4.0, 15.0]
+    """
+    if nbits == 8:
+        return packed.to(torch.float32)
+    known = _numbers_in_bytes(nbits, packed.device)
+    found = known.index_select(0, packed.flatten().int()).view(torch.float32)
+    return found.view(*packed.shape[:-1], -1)[..., :num_codes]
+
+
+@cache
+def _numbers_in_bytes(nbits: int, device: torch.device) -> Tensor:
+    """Return the float32 numbers in each of the 256 bytes, two seen as one int64."""
+    with torch.inference_mode(False):
+        every = torch.arange(256, dtype=torch.uint8, device=device)[:, None]
+        known = unpack(every, nbits, 8 // nbits).float().view(torch.int64)
+        return known.view(-1) if known.shape[1] == 1 else known

@@ -52,7 +52,6 @@ from torch import Tensor
 
 from kvlab.arithmetic.quantized_options import QuantizedOptions
 from kvlab.cache.base import KVLayer
-from kvlab.cache.contiguous import room_for
 from kvlab.cache.quantized_side import QuantizedSide
 from kvlab.cache.quantized_tensor import Recipe, check_numbers
 
@@ -154,7 +153,8 @@ class QuantizedLayer(KVLayer):
         check_numbers("value_states", value_states)
 
     def _empty_side(self, side: str, states: Tensor) -> QuantizedSide:
-        how, nothing = getattr(self.options, side), room_for(0, states)
+        how = getattr(self.options, side)
+        nothing = states.new_empty((*states.shape[:2], 0, states.shape[3]))
         recipe = None if how.is_exact else Recipe.of(how, states.shape[3], states.device)
         lengths = self.options.residual_tokens, self.options.num_sink_tokens
         return QuantizedSide(recipe, *lengths, sinks=nothing, newest=nothing)

@@ -38,6 +38,13 @@ class RowBuffer:
         """A view of the rows held."""
         return self.data[:, :, : self.length]
 
+    @classmethod
+    def of(cls, rows: Tensor) -> Self:
+        """Return a buffer of these rows; where they can be written later, they are not copied."""
+        if rows.is_inference() or not rows.is_contiguous():
+            return cls.empty(rows).appended(rows)
+        return cls(rows, rows.shape[2])
+
     def appended(self, rows: Tensor) -> Self:
         """Return the buffer with these rows behind its own."""
         end = self.length + rows.shape[2]

@@ -7,6 +7,7 @@ tokens, head_dim) before, and codes (batch, num_kv_heads, tokens, bytes of a tok
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import NamedTuple, Self
 
 import torch
@@ -15,8 +16,9 @@ from torch import Tensor
 from kvlab.arithmetic.quantized_formats import CHANNEL, TENSOR, SideOptions
 from kvlab.arithmetic.quantized_options import QuantizedOptions
 from kvlab.cache.float8 import float8_codec
-from kvlab.cache.packing import pack, unpack
+from kvlab.cache.packing import pack, unpack_to_float
 from kvlab.cache.quantizers import (
+    FP16_MAX,
     AsymmetricIntegers,
     Codec,
     SymmetricIntegers,
@@ -84,19 +86,48 @@ class Recipe:
 
     def encode(self, numbers: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
         """Return the packed codes of these numbers."""
+        if self.has_one_scale:  # it meets every number: no groups
+            codes = self.codec.encode(numbers.float(), scale.float(), zero)
+            return pack(codes, self.options.nbits)
         scale, zero = self._spread(scale), self._spread(zero)
         codes = self.codec.encode(self._grouped(numbers.float()), scale, zero)
         return pack(codes.reshape(numbers.shape), self.options.nbits)
 
-    def decode(self, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
-        """Return what packed codes stand for, in float32."""
-        numbers = self._grouped(unpack(codes, self.options.nbits, self.head_dim))
-        shape = (*codes.shape[:-1], self.head_dim)
-        return self.codec.decode(numbers, self._spread(scale), self._spread(zero)).reshape(shape)
+    def decode(
+        self,
+        codes: Tensor,
+        scale: Tensor,
+        zero: Tensor | None,
+        dtype: torch.dtype = torch.float32,
+    ) -> Tensor:
+        """Return what packed codes stand for, in new memory; the largest in `dtype` at most."""
+        if self.has_one_scale and self.options.nbits == 8:
+            return self._looked_up(codes, scale, zero, dtype)
+        whole = codes if self.options.is_float else self._unpacked(codes)
+        spread = self._spread(scale), self._spread(zero)
+        numbers = self.codec.decode(self._grouped(whole), *spread)
+        if dtype == torch.float16:  # a scale rounded up may reach past its largest number
+            numbers.clamp_(-FP16_MAX, FP16_MAX)
+        return numbers.to(dtype).reshape(*codes.shape[:-1], self.head_dim)
+
+    def _looked_up(
+        self, codes: Tensor, scale: Tensor, zero: Tensor | None, dtype: torch.dtype
+    ) -> Tensor:
+        """Decode the 256 bytes that there are, and look up each code among them."""
+        every = torch.arange(256, dtype=torch.uint8, device=codes.device)
+        spread = (None if part is None else part.float().view(1) for part in (scale, zero))
+        known = self.codec.decode(every, *spread)
+        limit = min(torch.finfo(kind).max for kind in (dtype, known.dtype))
+        known = known.clamp_(-limit, limit).to(dtype)
+        return known.index_select(0, codes.flatten().int()).view(codes.shape)
+
+    def _unpacked(self, codes: Tensor) -> Tensor:
+        return unpack_to_float(codes, self.options.nbits, self.head_dim)
 
     def _one_scale(self, numbers: Tensor) -> tuple[Tensor, Tensor | None]:
         if self.options.scale is None:
-            return self.codec.scale_for(*numbers.float().aminmax())
+            low, high = numbers.amin(), numbers.amax()  # together faster than aminmax
+            return self.codec.scale_for(low.float(), high.float())
         given = torch.tensor(self.options.scale, dtype=torch.float32, device=numbers.device)
         return given if self.options.is_float else fp16_not_below(given), None
 
@@ -148,7 +179,10 @@ def check_numbers(argument: str, numbers: Tensor) -> None:
     if numbers.dtype not in FLOATS:
         rule = "must be float16, bfloat16, float32 or float64 to be quantised"
         raise InvalidArgument(argument, numbers.dtype, rule)
-    finite = numbers.isfinite()
+    wide = numbers.dtype if numbers.dtype.itemsize > 2 else torch.float32
+    if isfinite(numbers.sum(dtype=wide).item()):  # NaN and infinity never leave a sum again
+        return
+    finite = numbers.isfinite()  # finite numbers may add up to infinity
     if not bool(finite.all()):
         first = numbers[~finite][0].item()
         raise InvalidArgument(argument, first, "must be finite: it would spoil a whole scale")

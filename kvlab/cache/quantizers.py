@@ -35,7 +35,10 @@ class Codec(Protocol):
         ...
 
     def decode(self, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
-        """Return float32 numbers; scale and zero are float32 and broadcast."""
+        """Return float32 numbers; scale and zero are float32 and broadcast.
+
+        `codes` are uint8. Integer codes may be float32 already: then they are overwritten.
+        """
         ...
 
 
@@ -69,11 +72,11 @@ class SymmetricIntegers:
     def encode(self, numbers: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
         """Return the nearest codes, moved up by 2^(nbits-1) so that none is negative."""
         steps = (numbers / scale).round_().clamp_(-self.largest, self.largest)
-        return (steps + (self.largest + 1)).to(torch.uint8)
+        return steps.add_(self.largest + 1).to(torch.uint8)
 
     def decode(self, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
         """Return what the codes stand for."""
-        return (codes.float() - (self.largest + 1)) * scale
+        return codes.float().sub_(self.largest + 1).mul_(scale)
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class AsymmetricIntegers:
 
     def encode(self, numbers: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
         """Return the nearest codes."""
-        return ((numbers / scale).round_() + zero).clamp_(0, self.largest).to(torch.uint8)
+        return (numbers / scale).round_().add_(zero).clamp_(0, self.largest).to(torch.uint8)
 
     def decode(self, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
         """Return what the codes stand for."""
-        return (codes.float() - zero) * scale
+        return codes.float().sub_(zero).mul_(scale)

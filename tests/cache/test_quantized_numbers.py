@@ -10,8 +10,8 @@ from torch import Tensor
 
 from kvlab.arithmetic.float8_values import float8_table
 from kvlab.cache.float8 import float8_codec
-from kvlab.cache.packing import pack, packed_width, unpack
-from kvlab.cache.quantized_tensor import dequantize, quantize
+from kvlab.cache.packing import pack, packed_width, unpack, unpack_to_float
+from kvlab.cache.quantized_tensor import check_numbers, dequantize, quantize
 from kvlab.cache.quantizers import fp16_not_below
 from kvlab.errors import InvalidArgument, Unsupported
 
@@ -204,6 +204,7 @@ def test_packing_loses_nothing_and_fills_whole_bytes(nbits: int, width: int, see
     assert packed.shape == (2, 3, packed_width(width, nbits)) == (2, 3, -(-width * nbits // 8))
     assert packed.dtype == torch.uint8
     assert torch.equal(unpack(packed, nbits, width), codes)
+    assert torch.equal(unpack_to_float(packed, nbits, width), codes.float())
 
 
 def test_int4_lies_two_to_a_byte_and_int2_four() -> None:
@@ -235,6 +236,26 @@ def test_numbers_that_have_no_place_on_a_scale_are_refused_by_name() -> None:
             quantize(good.to(dtype), "fp8")
     with pytest.raises(InvalidArgument, match="tokens=4: must be a multiple of q_group_size=3"):
         quantize(good, "int4", granularity="channel", q_group_size=3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_finite_numbers_are_taken_even_where_their_sum_is_infinite(dtype: torch.dtype) -> None:
+    numbers = torch.full((1, 1, 64, 64), torch.finfo(dtype).max, dtype=dtype)
+    check_numbers("numbers", numbers)
+    numbers[0, 0, 3, 5] = float("inf")
+    with pytest.raises(InvalidArgument, match="numbers=inf: must be finite"):
+        check_numbers("numbers", numbers)
+
+
+@pytest.mark.parametrize("name", ["fp8", "fp8-e5m2", "int8"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_looking_bytes_up_gives_what_decoding_each_of_them_gives(
+    name: str, dtype: torch.dtype
+) -> None:
+    numbers = torch.randn(2, 2, 8, 16, generator=torch.Generator().manual_seed(1)) * 3
+    codes, recipe = quantize(numbers, name, granularity="tensor")
+    each = recipe.codec.decode(codes.codes, codes.scale.float(), codes.zero)
+    assert torch.equal(recipe.decode(*codes, dtype), each.to(dtype))
 
 
 def test_fp8_is_refused_by_name_where_the_device_or_torch_has_none(
