@@ -7,6 +7,7 @@ now; what comes after now is pale. No arithmetic beyond placing points.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from kvlab.errors import InvalidArgument
 from kvlab.figures import palette, shapes
@@ -38,7 +39,7 @@ class Track:
     top: float | None = None
     unit: str = ""
 
-    @property
+    @cached_property
     def end(self) -> float:
         """The value at the upper edge; never 0."""
         known = [v for gauge in self.gauges for v in gauge.values if v is not None]
@@ -47,7 +48,7 @@ class Track:
 
 @dataclass(frozen=True)
 class _Plot:
-    """Where one track lies: pixels of its edges, and the times that it shows."""
+    """Where one track lies: pixels of its edges, the times that it shows, and their pixels."""
 
     track: Track
     times: Sequence[float]
@@ -55,6 +56,7 @@ class _Plot:
     right: float
     top: float
     bottom: float
+    places: Sequence[str] = ()
 
     def x(self, seconds: float) -> float:
         """Return the pixel of a time."""
@@ -99,11 +101,13 @@ def serving_timeline(
     >>> serving_timeline([0, 1, 2], [running], now=1).label
     'A server at 1 seconds: running 4.'
     """
-    here = _checked(times, tracks, now)
-    sheet = Sheet(title, reading, width=width)
+    here, sheet = _checked(times, tracks, now), Sheet(title, reading, width=width)
     top, told = sheet.top + 20, []
+    left, right = MARGIN + LEFT, width - MARGIN - RIGHT
+    flat = _Plot(tracks[0], times, left, right, top, top)
+    places = [number(flat.x(seconds)) for seconds in times]  # the same for every track
     for track in tracks:
-        plot = _Plot(track, times, MARGIN + LEFT, width - MARGIN - RIGHT, top, top + height)
+        plot = _Plot(track, times, left, right, top, top + height, places)
         sheet.add(_frame(plot), *(_line(plot, gauge, here) for gauge in track.gauges))
         sheet.add(_names(plot, here))
         told += [f"{g.name} {said(g.values[here], track.unit)}" for g in track.gauges]
@@ -141,25 +145,22 @@ def _frame(plot: _Plot) -> str:
 
 def _line(plot: _Plot, gauge: Gauge, here: int) -> str:
     """A line as stairs: full up to now, pale after it."""
-    spots = [
-        (index, plot.x(seconds), plot.y(value))
-        for index, (seconds, value) in enumerate(zip(plot.times, gauge.values, strict=True))
-        if value is not None
-    ]
-    past = [(x, y) for index, x, y in spots if index <= here]
-    later = past[-1:] + [(x, y) for index, x, y in spots if index > here]
-    return _stairs(past, gauge, None) + _stairs(later, gauge, 0.4)
+    past, later = [], []
+    levels: dict[float, str] = {}  # a gauge stands on few levels, and each is written once
+    for index, value in enumerate(gauge.values):
+        if value is not None:
+            level = levels.get(value) or levels.setdefault(value, number(plot.y(value)))
+            (past if index <= here else later).append((plot.places[index], level))
+    return _stairs(past, gauge, None) + _stairs(past[-1:] + later, gauge, 0.4)
 
 
-def _stairs(spots: Sequence[tuple[float, float]], gauge: Gauge, opacity: float | None) -> str:
+def _stairs(spots: Sequence[tuple[str, str]], gauge: Gauge, opacity: float | None) -> str:
     if len(spots) < 2:
         return ""
-    path = f"M{number(spots[0][0])} {number(spots[0][1])}"
-    path += "".join(f"H{number(x)}V{number(y)}" for x, y in spots[1:])
-    attributes: dict[str, object] = {"d": path, "fill": "none"}
-    attributes |= {"stroke": palette.color_of(gauge.role), "stroke-width": 2}
-    attributes |= {"stroke-dasharray": DASHES[gauge.dash], "stroke-opacity": opacity}
-    return element("path", "", attributes)
+    path = "M{} {}".format(*spots[0]) + "".join([f"H{x}V{y}" for x, y in spots[1:]])
+    attributes = {"d": path, "fill": "none", "stroke": palette.color_of(gauge.role)}
+    more = {"stroke-width": 2, "stroke-dasharray": DASHES[gauge.dash], "stroke-opacity": opacity}
+    return element("path", "", attributes | more)
 
 
 def _names(plot: _Plot, here: int) -> str:

@@ -34,6 +34,7 @@ svg.kvlab .ground{fill:var(--kv-ground)}
 """
 THEME_CSS = "".join(_THEME.split("\n"))
 SVG_CSS = THEME_CSS + "".join(_SHAPES.split("\n"))
+_NUMBERS = (int, float)
 
 
 class Picture(str):
@@ -81,7 +82,7 @@ def element(tag: str, content: str = "", attributes: Mapping[str, object] | None
     parts = [tag]
     for name, value in (attributes or {}).items():
         if value is not None:
-            shown = number(value) if isinstance(value, int | float) else escape(str(value))
+            shown = number(value) if isinstance(value, _NUMBERS) else escape(str(value))
             parts.append(f'{name}="{shown}"')
     opening = " ".join(parts)
     return f"<{opening}>{content}</{tag}>" if content else f"<{opening}/>"

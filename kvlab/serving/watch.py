@@ -4,6 +4,7 @@
 for, which no dashboard shows.
 """
 
+import math
 from typing import NamedTuple
 
 from kvlab.arithmetic.checks import whole_number
@@ -46,26 +47,25 @@ class Watch:
         self.every, self.max_looks = every, whole_number("max_looks", max_looks, minimum=4)
         self.looks: list[Look] = []
         self._is_extra = False  # the last look came too early: the next one takes its place
+        self.due = -math.inf  # the second from which on a look is wanted
 
     def __call__(self, loop: ServingLoop) -> None:
         """Look at a server after a step; where nothing is left to do, in any case."""
-        due = not self.looks or loop.now >= self._last_kept + self.every
-        over = not loop.scheduler.has_work
-        if not (due or over):
-            return
+        if loop.now >= self.due or not loop.scheduler.has_work:
+            self.keep(look(loop))
+
+    def keep(self, seen: Look) -> None:
+        """Keep a look: one that is due, or the last one of all."""
         if self._is_extra:
             self.looks.pop()
-        self._is_extra = not due
-        self.looks.append(look(loop))
+        self._is_extra = not seen.seconds >= self.due
+        self.looks.append(seen)
         if len(self.looks) > self.max_looks:
             del self.looks[1::2]
             span = self.looks[-1].seconds - self.looks[0].seconds
             self.every = max(2 * self.every, span / self.max_looks)
-
-    @property
-    def _last_kept(self) -> float:
         place = -2 if self._is_extra and len(self.looks) > 1 else -1
-        return self.looks[place].seconds
+        self.due = self.looks[place].seconds + self.every
 
 
 def look(loop: ServingLoop) -> Look:

@@ -60,10 +60,18 @@ def _steps_in_pieces(lengths: str, policy: str) -> tuple[StreamStep, ...]:
     return tuple(run_stream(one, _stream(lengths)))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=36)
 def _steps_in_blocks(lengths: str, block_size: int) -> tuple[StreamStep, ...]:
     paged = BlockManager(NUM_SLOTS // block_size, block_size, prefix_caching=False)
     return tuple(run_stream(paged, _stream(lengths)))
+
+
+def _run_ahead(lengths: str) -> None:
+    """Run the longest of what one move of a control may ask for, so that no move waits for two."""
+    for stream in STREAMS:
+        _steps_in_pieces(stream, "max")
+    for size in (1, 2):  # the most blocks to look after
+        _steps_in_blocks(lengths, size)
 
 
 def first_refusal(steps: tuple[StreamStep, ...]) -> int:
@@ -125,6 +133,7 @@ class AllocationRace(StepPlayer):
 
     def __init__(self, *, block_size: int = 16, scale: float = 1.0) -> None:
         lengths = next(iter(STREAMS))
+        _run_ahead(lengths)
         pair = race_steps(lengths, "max", block_size)
 
         def draw(**values: object) -> Frame:

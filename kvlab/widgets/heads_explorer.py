@@ -33,13 +33,19 @@ def twin(model: str, num_kv_heads: int) -> tuple[ModelStorage, int]:
     return read_model(config), read_weights(config).parameters or 0
 
 
+@lru_cache(maxsize=64)
+def _as_made(model: str) -> ModelStorage:
+    """Return the stores of a model as it was made; its config is read once."""
+    return read_model(model)
+
+
 def own_kv_heads(model: str) -> int:
     """Return the KV heads that a model was made with.
 
     >>> own_kv_heads("llama-3.1-70b")
     8
     """
-    return read_model(model).max_kv_heads()
+    return _as_made(model).max_kv_heads()
 
 
 def query_heads(model: str) -> int:
@@ -48,7 +54,7 @@ def query_heads(model: str) -> int:
     >>> query_heads("llama-3.1-70b")
     64
     """
-    return read_model(model).num_heads or 0
+    return _as_made(model).num_heads or 0
 
 
 def heads_frame(model: str, num_kv_heads: int, context: int, *, scale: float = 1.0) -> Frame:
