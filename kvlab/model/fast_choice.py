@@ -20,6 +20,7 @@ from kvlab.cache import make_cache
 from kvlab.errors import Unsupported
 from kvlab.model.config import LlamaConfig
 from kvlab.model.fast_compile import fast_dir, library, machine_key
+from kvlab.model.fast_weights import why_not
 from kvlab.model.llama import Llama
 
 Step = Callable[[], Tensor]
@@ -60,10 +61,11 @@ def choose_path(
     """
     config, weight = llama.config, llama.lm_head.weight
     try:
+        reason = why_not(llama) if weight.device.type == "cpu" else None
+        if reason is not None:
+            raise Unsupported(f"fast path: on a CPU it {reason}")
         if weight.device.type == "cpu":
             library()
-        if weight.device.type == "cpu" and weight.dtype != torch.float32:
-            raise Unsupported(f"fast path: on a CPU it is for float32, not for {weight.dtype}")
     except Unsupported as reason:
         _say_once(f"{reason}; the model runs as it does elsewhere")
         return paths[0]
@@ -75,10 +77,12 @@ def choose_path(
 
 
 def _step_of(llama: Llama, model: Callable[..., Tensor]) -> Step:
-    """Return one decode step, the same one each time, behind 32 tokens."""
+    """Return one decode step, the same one each time, behind 32 tokens or as many as fit."""
     cache = make_cache("preallocated", num_layers=llama.config.num_layers, capacity=40)
-    ids = torch.arange(32, device=llama.lm_head.weight.device)[None] % llama.config.vocab_size
-    model(ids, cache=cache, last_token_only=True)
+    held = min(32, llama.config.max_seq_len - 1)
+    ids = torch.arange(33, device=llama.lm_head.weight.device)[None] % llama.config.vocab_size
+    if held:
+        model(ids[:, :held], cache=cache, last_token_only=True)
 
     def step() -> Tensor:
         logits = model(ids[:, -1:], cache=cache, last_token_only=True)
@@ -96,10 +100,15 @@ def remembered(key: str, among: Container[str]) -> str | None:
 
 
 def choose(key: str, ways: Mapping[str, Step]) -> str:
-    """Measure, remember and return the fastest way; the first one's logits are the right ones."""
+    """Measure, remember and return the fastest way; the first one's logits are the right ones.
+
+    Where those are no numbers nothing can be compared: it is the first way, and not remembered.
+    """
     right = next(iter(ways.values()))()
     limit = MOST_ERROR * float(right.abs().max())
     same = {n: way for n, way in ways.items() if float((way() - right).abs().max()) <= limit}
+    if not same:
+        return next(iter(ways))
     seconds = time_in_turn(same)
     best = min(seconds, key=seconds.__getitem__)
     _remember(key, {"path": best, "ms": {n: round(1000 * s, 3) for n, s in seconds.items()}})

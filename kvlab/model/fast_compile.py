@@ -1,51 +1,32 @@
 """The C of the fast path: compiled for this processor once, and kept in the learner's folder.
 
 Any C compiler will do (`CC`, else cc, gcc or clang). Without one, or on Windows, there is no
-library and `library` says why.
+library and `library` says why. Beside the library lies its hash: one that was cut short or damaged
+is never loaded (a process would end by SIGBUS), it is made anew.
 """
 
 import ctypes
 import hashlib
 import os
 import platform
-import shlex
 import shutil
-import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 import torch
 
 from kvlab._paths import own_dir, user_dir
 from kvlab.errors import Unsupported
+from kvlab.model.fast_compiler import FOLDER, SOURCES, compile_to, find_compiler
 
-_FOLDER = Path(__file__).parent
-SOURCES = (
-    "fast_step.c",
-    "fast_layers.h",
-    "fast_attention.h",
-    "fast_products.h",
-    "fast_numbers.h",
-)
-_FLAGS = ("-std=gnu11", "-O3", "-shared", "-fPIC", "-w")
-_ATTEMPTS = (  # the first that compiles counts; not every clang knows OpenMP, nor every -march
-    ("-march=native", "-fopenmp"),
-    ("-march=native", "-pthread"),
-    ("-fopenmp",),
-    ("-pthread",),
-)
+__all__ = ["fast_dir", "find_compiler", "library", "machine_key"]
 
-
-def find_compiler() -> list[str] | None:
-    """Return the command of a C compiler, or None where there is none."""
-    if os.name != "posix":
-        return None
-    named = shlex.split(os.environ.get("CC", ""))
-    for command in (named, ["cc"], ["gcc"], ["clang"]):
-        if command and shutil.which(command[0]):
-            return command
-    return None
+_failed: dict[tuple[str | None, ...], str] = {}
+_turn = Lock()
 
 
 def fast_dir() -> Path:
@@ -73,7 +54,7 @@ def machine_key() -> str:
         facts += sorted({line for line in lines if line.startswith(("model name", "flags"))})
     digest = hashlib.sha256(repr(facts).encode())
     for name in SOURCES:
-        digest.update((_FOLDER / name).read_bytes())
+        digest.update((FOLDER / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -81,49 +62,96 @@ def machine_key() -> str:
 def library() -> ctypes.CDLL:
     """Return the compiled C, compiling it first where needed (about a second).
 
-    Raises `Unsupported` where there is no compiler, or it fails.
+    Raises `Unsupported` where there is no compiler, or it fails; a compiler that failed is not
+    asked again by this process.
     """
     path = fast_dir() / f"{machine_key()}.so"
-    if not path.is_file():
-        path = _compile(path)
+    asked = (str(path), os.environ.get("CC"), os.environ.get("PATH"))
+    with _turn:
+        if asked in _failed:
+            raise Unsupported(_failed[asked])
+        try:
+            return _kept(path) or _made(path)
+        except Unsupported as error:
+            _failed[asked] = str(error)
+            raise
+
+
+def _kept(path: Path) -> ctypes.CDLL | None:
+    """Return the library made earlier; None where there is none, or it can't be used."""
+    try:
+        whole = _sum_file(path).read_text(encoding="utf-8") == _sum(path)
+        return _load(path) if whole else None
+    except (OSError, ValueError, Unsupported):
+        return None
+
+
+def _made(path: Path) -> ctypes.CDLL:
+    """Compile beside `path`, then rename: nobody ever sees half a library."""
+    with _writable(path.parent) as folder:
+        target, part = folder / path.name, folder / f".{os.getpid()}-{path.name}"
+        try:
+            compile_to(part)
+            said = _sum(part)
+            _put(part, target)
+            part.write_text(said, encoding="utf-8")
+            _put(part, _sum_file(target))
+        except OSError as error:
+            raise Unsupported(f"fast path: {target} can't be written ({error})") from None
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+        return _load(target)
+
+
+def _load(path: Path) -> ctypes.CDLL:
     try:
         found = ctypes.CDLL(str(path))
-    except OSError as error:
+        found.fast_space.restype, found.fast_run.restype = ctypes.c_int64, None
+        found.fast_read.restype = ctypes.c_float
+    except (OSError, AttributeError) as error:  # no library, or one without our names
         raise Unsupported(f"fast path: {path} can't be loaded ({error})") from None
-    found.fast_space.restype, found.fast_run.restype = ctypes.c_int64, None
-    found.fast_read.restype = ctypes.c_float
     found.fast_read.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
     return found
 
 
-def _compile(path: Path) -> Path:
-    """Compile beside `path`, then rename: nobody ever sees half a library."""
-    compiler = find_compiler()
-    if compiler is None:
-        raise Unsupported("fast path: there is no C compiler here (cc, gcc or clang)")
-    folder = _writable(path.parent)
-    made, target = folder / f".{os.getpid()}-{path.name}", folder / path.name
-    said = ""
-    for attempt in _ATTEMPTS:
-        command = [*compiler, *_FLAGS, *attempt, str(_FOLDER / SOURCES[0]), "-o", str(made), "-lm"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        except (OSError, subprocess.SubprocessError) as error:
-            said = str(error)
-            continue
-        if done.returncode == 0:
-            made.replace(target)
-            return target
-        said = done.stderr
-    last = (said.strip().splitlines() or ["it said nothing"])[-1]
-    raise Unsupported(f"fast path: {compiler[0]} does not compile it ({last})")
+def _sum_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
 
 
-def _writable(folder: Path) -> Path:
-    """Return `folder`, or where it can't be written (a class shares it) one for this process."""
+def _sum(path: Path) -> str:
+    content = path.read_bytes()
+    return f"{hashlib.sha256(content).hexdigest()} {len(content)}\n"
+
+
+def _put(part: Path, target: Path) -> None:
+    """Rename a finished file to its place; a folder that lies there is moved aside."""
+    if target.is_dir() and not target.is_symlink():
+        target.rename(target.with_name(f"{target.name}.moved-{os.getpid()}"))
+    part.replace(target)
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[Path]:
+    """Give `folder`, or where it can't be written (a class shares it) one for this process.
+
+    That one goes again: what was loaded from it stays in memory.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return folder
+            own = None
     except OSError:
+        own = _temporary()
+    try:
+        yield own or folder
+    finally:
+        if own:
+            shutil.rmtree(own, ignore_errors=True)
+
+
+def _temporary() -> Path:
+    try:
         return Path(tempfile.mkdtemp(prefix="kvlab-fast-"))
+    except OSError as error:
+        raise Unsupported(f"fast path: there is no folder to compile into ({error})") from None

@@ -10,6 +10,7 @@ from kvlab.arithmetic.checks import whole_number
 from kvlab.cache import make_cache
 from kvlab.errors import InvalidArgument
 from kvlab.model.fast_llama import PATHS, FastLlama
+from kvlab.model.fast_weights import check_llama
 from kvlab.model.llama import Llama
 from kvlab.model.phases import prefill
 
@@ -30,6 +31,7 @@ class FastDecoder(FastLlama):
     def __init__(
         self, llama: Llama, *, max_seq_len: int, batch: int = 1, path: str = "measured"
     ) -> None:
+        check_llama(llama)
         self.batch = whole_number("batch", batch)
         capacity, limit = whole_number("max_seq_len", max_seq_len), llama.config.max_seq_len
         if capacity > limit:
@@ -45,19 +47,24 @@ class FastDecoder(FastLlama):
 
     def prefill(self, input_ids: Tensor, *, chunk_size: int | None = None) -> Tensor:
         """Run new tokens, (batch, P), into the cache; return logits (batch, 1, vocab_size)."""
-        if len(input_ids) != self.batch:
+        if _shape(input_ids)[:1] != (self.batch,) or input_ids.dim() != 2:
             rule = f"must be ({self.batch}, tokens), a row for each of the batch"
-            raise InvalidArgument("input_ids", tuple(input_ids.shape), rule)
+            raise InvalidArgument("input_ids", _shape(input_ids) or input_ids, rule)
         return prefill(self, input_ids, self.cache, chunk_size=chunk_size)
 
     def step(self, token_ids: Tensor) -> Tensor:
         """Feed one token a row, (batch, 1); return logits (batch, 1, vocab_size)."""
-        if tuple(token_ids.shape) != (self.batch, 1):
+        if _shape(token_ids) != (self.batch, 1):
             rule = f"must be ({self.batch}, 1), one token a row"
-            raise InvalidArgument("token_ids", tuple(token_ids.shape), rule)
+            raise InvalidArgument("token_ids", _shape(token_ids) or token_ids, rule)
         return self(token_ids, cache=self.cache, last_token_only=True)
 
     def reset(self) -> None:
         """Forget all tokens; the memory stays."""
         for layer in self.cache.layers:
             layer.truncate_to(0)
+
+
+def _shape(ids: object) -> tuple[int, ...]:
+    """Of what is no tensor: that of a single number."""
+    return tuple(ids.shape) if isinstance(ids, Tensor) else ()

@@ -5,8 +5,7 @@ float32 the passes run in C (`fast_step.c`), with the weights in their narrowest
 CUDA a step is recorded once and replayed. Anything else runs as in `llama.py`.
 """
 
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -19,15 +18,14 @@ from kvlab.model.fast_native import NativeLlama, View
 from kvlab.model.fast_prefill import MANY, prefill_many
 from kvlab.model.fast_torch import GraphStep
 from kvlab.model.fast_views import advance, takes, view_of
+from kvlab.model.fast_weights import NARROW, check_llama, native_of, why_not
 from kvlab.model.llama import Llama
 from kvlab.model.masks import check_inputs
 
 if TYPE_CHECKING:
     from kvlab.cache import KVCacheProtocol
 
-NARROW = {"packed": True, "float32": False}
 PATHS = ("measured", *NARROW, "graph", "plain")
-_natives: "WeakKeyDictionary[Llama, dict[str, tuple[object, NativeLlama]]]" = WeakKeyDictionary()
 
 
 class FastLlama:
@@ -35,8 +33,9 @@ class FastLlama:
 
     `path` is one of `PATHS`: "measured" takes the fastest, measured once a machine; "packed" and
     "float32" are the C with narrow weights and with the weights as they are; "graph" is for CUDA;
-    "plain" is `llama` itself. Weights are those of the moment. Raises `InvalidArgument` for
-    another path, `Unsupported` for one that can't be taken here.
+    "plain" is `llama` itself. When it looks at the weights again is in `fast_weights.py`. A copy or
+    a pickle holds the model and makes the rest anew. Raises `InvalidArgument` for another path or
+    what is no `Llama`, `Unsupported` for a path that can't be taken here.
 
     >>> from kvlab.model.load import load_model
     >>> loaded = load_model("tiny", device="cpu")
@@ -48,6 +47,7 @@ class FastLlama:
     """
 
     def __init__(self, llama: Llama, *, path: str = "measured") -> None:
+        check_llama(llama)
         if path not in PATHS:
             raise InvalidArgument("path", path, f"must be one of {', '.join(PATHS)}")
         self.llama, self.config = llama, llama.config
@@ -55,7 +55,7 @@ class FastLlama:
         self.graph: GraphStep | None = None
         self.path = path if path != "measured" else self._measured()
         if self.path in NARROW:
-            self.native = _native(llama, self.path)
+            self.native = native_of(llama, self.path)
         if self.path == "graph" and self.device.type != "cuda":
             raise Unsupported(f"path='graph': is for CUDA, and the model is on {self.device}")
 
@@ -63,6 +63,13 @@ class FastLlama:
         on_cpu = self.device.type == "cpu"
         paths = ("plain", *NARROW) if on_cpu else ("plain", "graph")
         return choose_path(self.llama, paths, lambda path: FastLlama(self.llama, path=path))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "native": None, "graph": None}  # they hold addresses
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._look(sampled=True)
 
     @property
     def lm_head(self) -> nn.Linear:
@@ -89,7 +96,7 @@ class FastLlama:
         forms = " and ".join(sorted(f.name.lower().replace("_", " ") for f in self.native.forms))
         return (
             f"path '{self.path}': {size} of weights a step, kept in {forms}, computed in {dtype}"
-            f" by {torch.get_num_threads()} threads; prefill by the library in {dtype}"
+            f" by {torch.get_num_threads()} thread(s); prefill by the library in {dtype}"
         )
 
     @torch.no_grad()
@@ -111,12 +118,24 @@ class FastLlama:
         check_inputs(self.config, input_ids, past, attention_mask, None, past)
         if attention_mask is not None and bool(attention_mask.all()):
             attention_mask = None
-        found = view_of(cache, self.llama, input_ids, attention_mask)
+        if q_len > 1 or not past:
+            self._look(sampled=input_ids.numel() > MANY)
+        found = None
+        if self.path != "plain":
+            found = view_of(cache, self.llama, input_ids, attention_mask)
         logits = None if found is None else self._run(input_ids, found, last_token_only)
         if logits is None:
             return self.llama(input_ids, cache=cache, **given)
         advance(cache, q_len)
         return logits
+
+    def _look(self, *, sampled: bool) -> None:
+        """Take the model's weights of now; where the C can't read them any more, the plain path."""
+        if self.path in NARROW:
+            try:
+                self.native = native_of(self.llama, self.path, sampled=sampled)
+            except Unsupported:
+                self.path, self.native = "plain", None
 
     def _run(self, ids: Tensor, found: View, last_token_only: bool) -> Tensor | None:
         """Write the tokens in place; None where the lesson's way has to be taken."""
@@ -137,8 +156,7 @@ def paged_model(model: "Llama | FastLlama") -> "Llama | FastLlama":
 
     The stand-in attends to blocks where they lie; a `Llama` gathers every row's whole cache first.
     """
-    weight = model.lm_head.weight
-    if isinstance(model, FastLlama) or weight.device.type != "cpu" or weight.dtype != torch.float32:
+    if not isinstance(model, Llama) or why_not(model) is not None:
         return model
     try:
         library()
@@ -150,19 +168,8 @@ def paged_model(model: "Llama | FastLlama") -> "Llama | FastLlama":
 def fast_model(model: "Llama | FastLlama", cache: object) -> FastLlama:
     """Return a model's stand-in; `InvalidArgument` for a cache that is not written in place."""
     llama = model.llama if isinstance(model, FastLlama) else model
+    check_llama(llama)
     if cache != "preallocated" and not takes(cache, llama):
         rule = "the fast path writes in place: must be 'preallocated', by name or as an object"
         raise InvalidArgument("cache", cache, rule)
     return model if isinstance(model, FastLlama) else FastLlama(model)
-
-
-def _native(llama: Llama, path: str) -> NativeLlama:
-    """Return the weights for the C, made once for as long as the model lives."""
-    weight = llama.lm_head.weight
-    if weight.device.type != "cpu" or weight.dtype != torch.float32:
-        raise Unsupported(f"path={path!r}: is for float32 on the CPU, not for {weight.dtype}")
-    state = [(p.data_ptr(), p._version) for p in llama.parameters()]  # other after training
-    made = _natives.setdefault(llama, {})
-    if path not in made or made[path][0] != state:
-        made[path] = (state, NativeLlama(llama, narrow=NARROW[path]))
-    return made[path][1]

@@ -6,7 +6,6 @@ The least time is that of `measure_device`: what all threads together read from 
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from kvlab.arithmetic.checks import whole_number
@@ -14,6 +13,7 @@ from kvlab.errors import Unsupported
 from kvlab.model.fast_choice import ROUNDS, time_in_turn
 from kvlab.model.fast_compile import library
 from kvlab.model.fast_decode import FastDecoder
+from kvlab.model.fast_weights import why_not
 from kvlab.model.load import LoadedModel
 from kvlab.model.measure_device import measure_device
 from kvlab.model.sample_text import sample_ids
@@ -46,7 +46,7 @@ def paths_here(loaded: LoadedModel) -> tuple[str, ...]:
         library()
     except Unsupported:
         return ("plain",)
-    return ("plain", "float32", "packed") if loaded.dtype == torch.float32 else ("plain",)
+    return ("plain",) if why_not(loaded.model) else ("plain", "float32", "packed")
 
 
 def time_paths(
