@@ -14,7 +14,9 @@ def probe_command(
     config: Annotated[str | None, typer.Option(help="Path of its config.json.")] = None,
     cache_dtype: Annotated[str | None, typer.Option(help="bf16, fp32, fp8, q8_0 ...")] = None,
     tp: Annotated[int, typer.Option(help="Tensor-parallel ranks.")] = 1,
-    timeout: Annotated[float, typer.Option(help="Seconds for each answer.", min=0.1)] = 5.0,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds for each answer, at most 3600.", min=0.1)
+    ] = 5.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Read a running vLLM or llama.cpp: capacity, use, who waits, preemptions, prefix hits.
@@ -64,8 +66,9 @@ def _show(report: ProbeReport) -> None:
         console.print(f"  {name:<24}{escape(value)}", highlight=False)
     if report.checks:
         console.print(_table(report))
-    verdict = {True: "all agree", False: "they do not all agree", None: "nothing to compare"}
-    console.print(f"What it says and the formulas: {verdict[report.agrees]}.", highlight=False)
+    agreed, asked = sum(check.agrees for check in report.checks), len(report.checks)
+    verdict = f"{agreed} of {asked} numbers agree" if asked else "nothing to compare"
+    console.print(f"What it says and the formulas: {verdict}.", highlight=False)
     for note in report.notes:
         console.print(f"  - {escape(note)}", highlight=False)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kvlab._paths import data_dir
 from kvlab.errors import InvalidArgument, KvlabError, ModelUnavailable
 
 MAX_BYTES = 8 * 2**20
@@ -69,6 +70,9 @@ def _by_name(name: str, allow_hub: bool) -> tuple[str, Mapping[str, Any]]:
     try:
         row = find_model(name)
     except InvalidArgument:
+        bundled = data_dir() / name.lower() / "config.json"
+        if name.replace("-", "").isalnum() and bundled.is_file():
+            return name.lower(), _from_path(bundled)[1]
         if allow_hub and name.count("/") == 1:
             return name, _from_hub(name)
         raise

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from kvlab._paths import data_dir
 from kvlab.arithmetic.reader import read_model
-from kvlab.errors import InvalidArgument, ModelUnavailable
+from kvlab.errors import InvalidArgument, KvlabError, ModelUnavailable
 
 Config = dict[str, Any]
 BASE: Config = {"num_hidden_layers": 4, "num_attention_heads": 8, "hidden_size": 512}
@@ -168,3 +169,14 @@ def test_a_hub_that_cannot_be_reached_is_said_with_what_to_do(
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
     with pytest.raises(ModelUnavailable, match=r"save its config\.json and give its path"):
         read_model("someone/New-1B", allow_hub=True)
+
+
+@pytest.mark.parametrize("name", ["tiny", "Tiny-GQA", "tiny-window"])
+def test_a_bundled_model_is_known_by_its_name_here_too(name: str) -> None:
+    assert read_model(name) == read_model(data_dir() / name.lower(), name=name.lower())
+
+
+@pytest.mark.parametrize("name", ["..", "../data/tiny", "tiny/", "engine_runs"])
+def test_no_other_folder_of_the_data_is_taken_for_a_model(name: str) -> None:
+    with pytest.raises(KvlabError, match="no such model"):
+        read_model(name)

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
-from kvlab.errors import InvalidArgument
+from kvlab.serving.engines.addresses import Refused, check_timeout, read_address, reason_of
 from kvlab.serving.engines.faults import NoAnswer
 
 MAX_BYTES = 8 * 2**20
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-SCHEMES = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 
@@ -49,36 +48,29 @@ class Endpoint:
     """
 
     def __init__(self, url: str, *, timeout: float = 5.0, max_bytes: int = MAX_BYTES) -> None:
-        self.timeout, self.max_bytes = timeout, max_bytes
-        try:
-            parts = urlsplit(url.strip())
-            self.host, self.port = parts.hostname or "", parts.port
-        except ValueError as error:
-            raise InvalidArgument("url", url, f"is no address: {error}") from None
-        if parts.scheme not in SCHEMES:
-            raise InvalidArgument("url", url, "must begin with http:// or https://")
-        if not self.host or parts.username is not None or any(c.isspace() for c in parts.netloc):
-            shown = f"{parts.scheme}://...@{self.host}" if parts.username is not None else url
-            raise InvalidArgument("url", shown, "must name a host, and neither user nor password")
-        self.scheme = parts.scheme
-        path = parts.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1")
-        if not path.isascii() or any(c.isspace() for c in path) or parts.query or parts.fragment:
-            raise InvalidArgument("url", url, "must be plain: scheme, host, port, perhaps a path")
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        port = f":{self.port}" if self.port else ""
-        self.path, self.base = path, f"{self.scheme}://{host}{port}{path}"
+        self.timeout, self.max_bytes = check_timeout(timeout), max_bytes
+        self.scheme, self.host, self.port, self.path = address = read_address(url)
+        self.base = address.base
+        self._open: set[socket.socket] = set()
+        self._is_cut = False
 
     @property
     def is_here(self) -> bool:
         """Whether the address is this machine's loopback."""
         return self.host in LOOPBACK
 
+    def cut(self) -> None:
+        """Give up: end every request that is open, in whichever thread, and start none any more."""
+        self._is_cut = True
+        for sock in list(self._open):
+            _Cut.shut(sock)
+
     def get(self, path: str, *, timeout: float | None = None) -> Reply:
         """Return the reply to GET, whatever its status, within `timeout` seconds in all."""
         with self._asked("GET", path, None, timeout or self.timeout) as response:
             body = response.read(self.max_bytes + 1)
             if len(body) > self.max_bytes:
-                raise ValueError(f"sent more than {self.max_bytes:,} bytes")
+                raise Refused(f"sent more than {self.max_bytes:,} bytes")
             if response.length:  # announced and never sent
                 raise http.client.IncompleteRead(body, response.length)
             return Reply(response.status, response.getheader("location") or "", body)
@@ -98,12 +90,12 @@ class Endpoint:
         with self._asked("POST", path, payload, timeout) as response:
             if response.status != 200:
                 said = response.read(2000).decode("utf-8", errors="replace")
-                raise ValueError(f"answered {response.status}: {said}")
+                raise Refused(f"answered {response.status}: {said}")
             left = self.max_bytes
             while line := response.readline(min(left, 2**20) + 1):
                 left -= len(line)
                 if left < 0:
-                    raise ValueError(f"sent more than {self.max_bytes:,} bytes")
+                    raise Refused(f"sent more than {self.max_bytes:,} bytes")
                 if not line.startswith(b"data:"):
                     continue
                 if (data := line[5:].strip()) == b"[DONE]":
@@ -116,23 +108,41 @@ class Endpoint:
     ) -> "Iterator[http.client.HTTPResponse]":
         """Ask, and yield the response; at the deadline the connection is cut, whatever it does."""
         address = f"{self.base}{path}"
-        connection = SCHEMES[self.scheme](self.host, self.port, timeout=timeout)
+        connection = CONNECTIONS[self.scheme](self.host, self.port, timeout=timeout)
+        connection.response_class = _Response
         cut = _Cut(timeout)
+        sock: socket.socket | None = None
         try:
             body = None if payload is None else json.dumps(payload)
             headers = {"Accept-Encoding": "identity", "Connection": "close"}
             headers |= {} if body is None else {"Content-Type": "application/json"}
             connection.connect()
-            cut.start(connection.sock)
+            sock = connection.sock
+            cut.start(sock)
+            self._open.add(sock)
+            if self._is_cut:
+                raise Refused("the request was given up")
             connection.request(method, f"{self.path}{path}", body, headers)
             yield connection.getresponse()
             if cut.is_late:  # what was read may be a part
                 raise TimeoutError
         except FAILURES as error:
-            raise NoAnswer(address, _reason(error, timeout if cut.is_late else None)) from None
+            raise NoAnswer(address, reason_of(error, timeout if cut.is_late else None)) from None
         finally:
             cut.cancel()
+            if sock is not None:
+                self._open.discard(sock)
             connection.close()
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer in pieces: a piece below 0 would be read without any bound."""
+
+    def _read_next_chunk_size(self) -> int:
+        size = int(super()._read_next_chunk_size())  # type: ignore[misc]
+        if size < 0:
+            raise http.client.HTTPException
+        return size
 
 
 class _Cut:
@@ -145,7 +155,7 @@ class _Cut:
     def start(self, sock: socket.socket) -> None:
         """Watch a connection: http.client forgets its socket, so it is held here."""
         left = max(0.0, self._deadline - time.monotonic())
-        self._timer = threading.Timer(left, self._shut, (sock,))
+        self._timer = threading.Timer(left, self.shut, (sock,))
         self._timer.daemon = True
         self._timer.start()
 
@@ -160,23 +170,7 @@ class _Cut:
         return time.monotonic() >= self._deadline
 
     @staticmethod
-    def _shut(sock: socket.socket) -> None:
+    def shut(sock: socket.socket) -> None:
+        """End a connection; whoever reads from it wakes up."""
         with suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
-
-
-def _reason(error: Exception, late_after: float | None) -> str:
-    """Say in a few words why there was no answer."""
-    if late_after is not None or isinstance(error, TimeoutError):
-        return f"no whole answer within {late_after:g} s" if late_after else "no answer in time"
-    if isinstance(error, ConnectionRefusedError):
-        return "nobody listens there"
-    if isinstance(error, socket.gaierror):
-        return "no such host is known"
-    if isinstance(error, ConnectionError | http.client.IncompleteRead):
-        return "the connection broke off midway"
-    if isinstance(error, http.client.HTTPException):
-        return f"what answers does not speak HTTP ({type(error).__name__})"
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return str(error)

@@ -15,12 +15,17 @@ from kvlab.serving.engines.models import gguf_file, storage_of
 from kvlab.serving.engines.prediction import CellsPrediction, predict_cells
 
 CELL_TYPES = ("f16", "bf16", "f32", "q8_0", "q4_0")
+MOST_SLOTS, MOST_THREADS, MOST_CELLS = 256, 512, 2**31 - 1
+"""What llama.cpp itself takes: LLAMA_MAX_SEQ, GGML_MAX_N_THREADS, and a 32-bit count."""
+
 SERVER = Path(__file__).with_name("llamacpp_server.py")
 
 
 @dataclass(frozen=True)
 class LlamaCppPlan:
     """Settings of llama.cpp: `context` cells in all, shared out evenly to `slots` requests.
+
+    `model` is "smollm2" or the path of a Llama's .gguf file, whose shape is read from its header.
 
     >>> LlamaCppPlan(context=4096, cache_type="q8_0").predict().mib
     47.8125
@@ -35,8 +40,17 @@ class LlamaCppPlan:
     engine = LLAMACPP
 
     def __post_init__(self) -> None:
-        for name in ("context", "slots"):
-            whole_number(name, getattr(self, name))
+        if isinstance(self.model, Path):
+            object.__setattr__(self, "model", str(self.model))
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise InvalidArgument("model", self.model, "must be text: 'smollm2' or a .gguf file")
+        _count("slots", self.slots, MOST_SLOTS)
+        _count("context", self.context, MOST_CELLS)
+        if self.context < self.slots:
+            rule = f"must be at least 1 cell for each of the {self.slots} slots"
+            raise InvalidArgument("context", self.context, rule)
+        if self.threads is not None:
+            _count("threads", self.threads, MOST_THREADS)
         if self.cache_type not in CELL_TYPES:
             rule = f"must be one of {', '.join(CELL_TYPES)}"
             raise InvalidArgument("cache_type", self.cache_type, rule)
@@ -78,3 +92,8 @@ class LlamaCppPlan:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings for a file."""
         return {**asdict(self), "model": self.name}
+
+
+def _count(name: str, value: object, most: int) -> None:
+    if whole_number(name, value) > most:
+        raise InvalidArgument(name, value, f"must be {most:,} or less")

@@ -1,6 +1,7 @@
 """Where the models of an engine lie, and what they store; a model is a name of ours or a folder."""
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from kvlab.serving.engines.random_llama import KV_HEADS, random_config, random_f
 
 
 def config_of(model: str) -> dict[str, Any]:
-    """Return the config.json of a model: of ours without its weights, else of its folder.
+    """Return the config of a model: of ours without its weights, else of its folder or .gguf file.
 
     >>> config_of("smollm2")["num_hidden_layers"], config_of("tiny")["vocab_size"]
     (30, 256)
@@ -23,10 +24,16 @@ def config_of(model: str) -> dict[str, Any]:
         return random_config(model)
     if model.lower() == "smollm2":
         return dict(find_model("smollm2").config)
+    if is_gguf(model):
+        path = gguf_file(model)
+        return dict(_gguf_config(path, path.stat().st_mtime_ns))
     folder = bundled_folder(model) if is_bundled(model) else Path(model).expanduser()
     path = folder / "config.json"
     if not path.is_file():
-        rule = "must be smollm2, a bundled or random model, or a folder with a config.json"
+        rule = (
+            "must be smollm2, a bundled or random model, a folder with a config.json, or (llama.cpp"
+            " alone) a .gguf file"
+        )
         raise InvalidArgument("model", model, rule)
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
@@ -56,12 +63,30 @@ def vocab_size_of(model: str) -> int:
     return int(config_of(model)["vocab_size"])
 
 
+def is_gguf(model: str) -> bool:
+    """Whether a model is named as the path of a GGUF file, there or not.
+
+    >>> is_gguf("x.gguf"), is_gguf("smollm2")
+    (True, False)
+    """
+    return Path(model).suffix.lower() == ".gguf"
+
+
+@lru_cache(maxsize=4)
+def _gguf_config(path: Path, changed: int) -> dict[str, Any]:
+    """Read the config from a file's header; `changed` is its time, so a new file is read anew."""
+    from kvlab.model.gguf_file import GgufLlama
+
+    return GgufLlama(path).config
+
+
 def gguf_file(model: str) -> Path:
-    """Return the GGUF file that llama.cpp reads: SmolLM2's, or a path."""
+    """Return the GGUF file that llama.cpp reads: SmolLM2's, or a path that is there."""
     if model.lower() != "smollm2":
         path = Path(model).expanduser()
-        if path.suffix.lower() != ".gguf" or not path.is_file():
-            raise InvalidArgument("model", model, "llama.cpp takes 'smollm2' or a .gguf file")
+        if not is_gguf(model) or not path.is_file():
+            rule = "llama.cpp takes 'smollm2' or an existing .gguf file"
+            raise InvalidArgument("model", model, rule)
         return path
     from kvlab._paths import user_dir
     from kvlab.model.fetch import GGUF

@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kvlab.arithmetic.checks import whole_number
 from kvlab.arithmetic.dtypes import cache_dtype as known_dtype
 from kvlab.arithmetic.llama_cpp import llama_cpp_bytes
+from kvlab.arithmetic.ranks import check_tp
 from kvlab.arithmetic.reader import read_model
-from kvlab.arithmetic.storage import FULL, ModelStorage
+from kvlab.arithmetic.storage import ModelStorage
 from kvlab.arithmetic.units import format_bytes
-from kvlab.arithmetic.vllm_pages import vllm_layout
-from kvlab.errors import InvalidArgument, KvlabError
+from kvlab.serving.engines.addresses import hidden
 from kvlab.serving.engines.endpoint import Endpoint
 from kvlab.serving.engines.faults import NoAnswer
+from kvlab.serving.engines.probe_checks import pool_checks
 from kvlab.serving.engines.probe_pages import served_model
-from kvlab.serving.engines.readings import USAGE, VLLM, Readings, read_metrics
+from kvlab.serving.engines.reading_names import USAGE
+from kvlab.serving.engines.readings import VLLM, Readings, read_metrics
 from kvlab.serving.engines.runs import Agreement
 
 OTHERS = {"sglang:": "SGLang", "trtllm": "TensorRT-LLM", "tgi_": "TGI"}
@@ -63,7 +66,7 @@ class ProbeReport:
             "waiting": told.values.get("vllm:num_requests_waiting"),
             "preemptions": told.values.get("vllm:num_preemptions_total"),
             "prefix_hit_rate": told.prefix_hit_rate,
-            "metrics": told.as_vllm(),
+            "metrics": told.as_vllm() | {n: None for n in told.odd if n.startswith("vllm:")},
             "checks": [check.to_dict() for check in self.checks],
             "agrees": self.agrees,
             "notes": list(self.notes),
@@ -83,13 +86,15 @@ def probe(
 
     The metrics tell neither the model's shape nor its dtype, nor the ranks: without `model` its
     name is looked for in the catalogue, without `cache_dtype` the config's dtype is taken. Raises
-    `InvalidArgument` for what is no address, and `NoAnswer` where no engine answers.
+    `InvalidArgument` for what is no address or setting, before the server is asked, and `NoAnswer`
+    where no engine answers.
     """
     endpoint = Endpoint(url, timeout=timeout)
+    _check_settings(model, config, cache_dtype, tp)
     reply = endpoint.get("/metrics")
     address = f"{endpoint.base}/metrics"
     if reply.status in range(300, 400):
-        where = f"leads elsewhere, to {reply.location or 'an address that it does not say'}"
+        where = f"leads elsewhere, to {hidden(reply.location) or 'an address that it does not say'}"
         raise NoAnswer(address, f"{where}; ask there, if you trust it")
     if reply.status != 200:
         raise NoAnswer(address, f"answers {reply.status}: no metrics of an engine there")
@@ -101,6 +106,17 @@ def probe(
     return _report(endpoint, told, model, config, cache_dtype, tp)
 
 
+def _check_settings(
+    model: str | None, config: str | Path | None, cache_dtype: str | None, tp: int
+) -> None:
+    """Refuse what is wrong whatever the server says."""
+    whole_number("tp", tp)
+    if cache_dtype not in (None, "auto"):
+        known_dtype(cache_dtype)
+    if model is not None or config is not None:
+        check_tp(_storage(model, config, {}, []), tp)
+
+
 def _report(
     endpoint: Endpoint,
     told: Readings,
@@ -110,12 +126,12 @@ def _report(
     tp: int,
 ) -> ProbeReport:
     served = served_model(endpoint, told.engine)
-    notes: list[str] = []
+    notes = [f"left out, for it can't be: {name} {said}" for name, said in told.odd.items()]
     storage = _storage(model, config, served, notes)
     dtype = cache_dtype or told.config.get("cache_dtype") or "auto"
     checks: list[Agreement] = []
     if told.engine == VLLM:
-        checks = _pool_checks(told, served.get("length"), storage, dtype, tp, notes)
+        checks = pool_checks(told, served.get("length"), storage, dtype, tp, notes)
     elif storage is not None and served.get("context"):
         dtype = cache_dtype or "f16"
         size = llama_cpp_bytes(
@@ -148,48 +164,3 @@ def _storage(
             return read_model(row.id)
     notes.append("the model's shape is not known: name it with --model or --config for its bytes")
     return None
-
-
-def _pool_checks(
-    told: Readings,
-    length: int | None,
-    storage: ModelStorage | None,
-    dtype: str,
-    tp: int,
-    notes: list[str],
-) -> list[Agreement]:
-    checks = []
-    blocks, size, tokens, each = told.num_blocks, told.block_size, told.tokens, told.concurrency
-    if blocks and size and tokens:
-        # Newer versions print concurrency x length: less where a length is no whole blocks.
-        said = [blocks * size, *([int(each * length)] if each and length else [])]
-        best = tokens if tokens in said else said[0]
-        checks.append(Agreement("tokens = blocks x block size", tokens, best))
-    if blocks and size and length and each and _keeps_all(storage):
-        most = blocks / -(-length // size)
-        checks.append(Agreement("concurrency = blocks / blocks of the longest", each, most, 0.005))
-    if storage is None or not size or not blocks:
-        return checks
-    if dtype == "auto":
-        dtype = storage.weights_dtype or "bf16"
-        notes.append(f"the cache is taken to be in {dtype}, as the model's config says")
-    try:
-        layout = vllm_layout(storage, block_size=size, cache_dtype=known_dtype(dtype), tp=tp)
-    except KvlabError as error:
-        notes.append(f"no formula for this: {error}")
-        return checks
-    whole = format_bytes(blocks * layout.block_bytes)
-    notes.append(f"the pool takes {whole} a rank, {layout.block_bytes // size:,} bytes a token")
-    if told.budget_bytes:
-        fits = told.budget_bytes // layout.block_bytes
-        checks.append(Agreement("blocks = bytes set aside / bytes of a block", blocks, fits))
-    elif not checks:
-        raise InvalidArgument("metrics", "vllm:cache_config_info", "says nothing of the pool")
-    else:
-        notes.append("its budget in bytes is not in the metrics: blocks can't be predicted")
-    return checks
-
-
-def _keeps_all(storage: ModelStorage | None) -> bool:
-    """Whether every layer keeps every token, so that all draw alike on the pool."""
-    return storage is not None and all(layer.kind == FULL for layer in storage.layers)

@@ -9,69 +9,67 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.serving.engines.exposition import Sample, decimal, samples, whole
+from kvlab.serving.engines.faults import printable
+from kvlab.serving.engines.reading_names import (
+    CONCURRENCY,
+    COUNTS,
+    FROM_LLAMACPP,
+    HITS,
+    MOST,
+    QUERIES,
+    SUMMED,
+    USAGE,
+    can_be,
+    sound,
+)  # fmt: skip
 from kvlab.serving.timeline import Point
 
 VLLM, LLAMACPP = "vllm", "llama.cpp"
-USAGE = "vllm:kv_cache_usage_perc"
-COUNTED = (
-    "vllm:num_requests_running",
-    "vllm:num_requests_waiting",
-    "vllm:num_preemptions_total",
-    "vllm:prefix_cache_queries_total",
-    "vllm:prefix_cache_hits_total",
-    "vllm:prompt_tokens_total",
-    "vllm:generation_tokens_total",
-    "vllm:request_success_total",
-)
-TIMES = (
-    "time_to_first_token_seconds",
-    "request_time_per_output_token_seconds",
-    "request_queue_time_seconds",
-)
-SUMMED = (*COUNTED, *(f"vllm:{name}_{end}" for name in TIMES for end in ("sum", "count")))
-FROM_LLAMACPP = {
-    "vllm:num_requests_running": ("llamacpp:requests_processing",),
-    "vllm:num_requests_waiting": ("llamacpp:requests_deferred",),
-    "vllm:prefix_cache_hits_total": ("llamacpp:prompt_tokens_cached_total",),
-    "vllm:prefix_cache_queries_total": (
-        "llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total",
-    ),
-    "vllm:prompt_tokens_total": (
-        "llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total",
-    ),
-    "vllm:generation_tokens_total": ("llamacpp:tokens_predicted_total",),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Readings:
     """One look at a metrics endpoint: numbers by vLLM's names, and what the pool is made of.
 
-    `config` are the labels of `vllm:cache_config_info`, text as it was sent.
+    `config` are the labels of `vllm:cache_config_info`, text as it was sent. `left_out` are
+    numbers that cannot be (no number, below 0, hits above queries), by name, as they were sent.
     """
 
     engine: str
     values: dict[str, float]
     config: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, name: str) -> float:
         """Return a number by its vLLM name; 0 where the engine does not say it."""
         return self.values.get(name, 0.0)
 
+    def _count(self, label: str) -> int | None:
+        said = whole(self.config.get(label))
+        return said if said is not None and said <= MOST else None
+
+    @property
+    def odd(self) -> dict[str, str]:
+        """Numbers and labels of the pool that cannot be, by name, as they were sent."""
+        sent = {name: self.config.get(name, "None") for name in (*COUNTS, CONCURRENCY)}
+        found = {name: self._count(name) for name in COUNTS} | {CONCURRENCY: self.concurrency}
+        labels = {n: printable(t, 40) for n, t in sent.items() if found[n] is None}
+        return self.left_out | {n: t for n, t in labels.items() if t not in ("None", "")}
+
     @property
     def num_blocks(self) -> int | None:
         """Blocks of the pool, the one that is never used included."""
-        return whole(self.config.get("num_gpu_blocks"))
+        return self._count("num_gpu_blocks")
 
     @property
     def block_size(self) -> int | None:
         """Tokens of a block."""
-        return whole(self.config.get("block_size"))
+        return self._count("block_size")
 
     @property
     def tokens(self) -> int | None:
         """Tokens that the pool holds, as the engine says; else blocks x block size."""
-        said = whole(self.config.get("kv_cache_size_tokens"))
+        said = self._count("kv_cache_size_tokens")
         if said is not None or self.num_blocks is None or self.block_size is None:
             return said
         return self.num_blocks * self.block_size
@@ -79,12 +77,13 @@ class Readings:
     @property
     def concurrency(self) -> float | None:
         """Requests of full length that fit, as the engine says."""
-        return decimal(self.config.get("kv_cache_max_concurrency"))
+        said = decimal(self.config.get(CONCURRENCY))
+        return said if said is not None and said <= MOST else None
 
     @property
     def budget_bytes(self) -> int | None:
         """Bytes of the cache on a rank, where they were set by hand."""
-        return whole(self.config.get("kv_cache_memory_bytes"))
+        return self._count("kv_cache_memory_bytes")
 
     @property
     def used_blocks(self) -> float | None:
@@ -96,8 +95,8 @@ class Readings:
     @property
     def prefix_hit_rate(self) -> float | None:
         """The share of looked-up prompt tokens that were found; None before any."""
-        asked = self["vllm:prefix_cache_queries_total"]
-        return self["vllm:prefix_cache_hits_total"] / asked if asked else None
+        asked = self[QUERIES]
+        return self[HITS] / asked if asked and HITS not in self.left_out else None
 
     def point(self, seconds: float) -> Point:
         """Return the look as a point of a timeline, the same that our own server has."""
@@ -152,21 +151,31 @@ def _is_of(sample: Sample, model: str | None) -> bool:
 def _vllm(found: Iterable[Sample]) -> Readings:
     values: dict[str, float] = {}
     config: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     for name, labels, value in found:
-        if name in SUMMED:
+        if (name in SUMMED or name == USAGE) and not can_be(name, value):
+            left_out.setdefault(name, f"{value:g}")
+        elif name in SUMMED:
             values[name] = values.get(name, 0.0) + value
         elif name == USAGE:
             values[name] = max(values.get(name, 0.0), value)
         elif name == "vllm:cache_config_info":
             config = labels
-    return Readings(VLLM, values, config)
+    return Readings(VLLM, sound(values, left_out), config, left_out)
 
 
 def _llamacpp(found: Iterable[Sample]) -> Readings:
     said = {sample.name: sample.value for sample in found}
+    odd = {n: f"{v:g}" for n, v in said.items() if not can_be(n, v)}
+    left_out = {
+        name: odd[source]
+        for name, sources in FROM_LLAMACPP.items()
+        for source in sources
+        if source in odd
+    }
     values = {
         name: sum(said[source] for source in sources)
         for name, sources in FROM_LLAMACPP.items()
         if all(source in said for source in sources)
     }
-    return Readings(LLAMACPP, values)
+    return Readings(LLAMACPP, sound(values, left_out), left_out=left_out)

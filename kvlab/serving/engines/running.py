@@ -15,6 +15,7 @@ from kvlab.serving.engines.endpoint import Endpoint
 from kvlab.serving.engines.environments import VLLM, Environment, require_environment
 from kvlab.serving.engines.failures import explain
 from kvlab.serving.engines.faults import EngineFailed, NoAnswer
+from kvlab.serving.engines.interrupts import cut_on_interrupt
 from kvlab.serving.engines.llamacpp import LlamaCppPlan
 from kvlab.serving.engines.load import send_load
 from kvlab.serving.engines.machine import Machine, this_machine
@@ -80,12 +81,13 @@ class RunningEngine:
         """Send requests, at their arrival times, and return what came back; see `send_load`.
 
         With `remap`, prompts known by length alone, and made-up ids, become ids of the model's
-        vocabulary. `progress` shows a bar of the answers.
+        vocabulary. `progress` shows a bar of the answers. An interrupt ends all of them at once.
         """
         asked = list(with_real_ids(requests, self.vocab_size) if remap else requests)
-        with progress_bar(name, len(asked), progress) as done:
+        own = Endpoint(self.endpoint.base, timeout=self.endpoint.timeout)
+        with progress_bar(name, len(asked), progress) as done, cut_on_interrupt(own):
             return send_load(
-                self.endpoint, self.plan.engine, self.plan.name, asked, name=name,
+                own, self.plan.engine, self.plan.name, asked, name=name,
                 rss_bytes=self.rss_bytes, on_answer=done, **options,
             )  # fmt: skip
 
@@ -132,6 +134,7 @@ def start(
     found = environment or require_environment(plan.engine)
     if check:
         plan.check(found)
+    plan.predict()  # a model or setting without a prediction is told before anything starts
     port = free_port()
     command = plan.command(found.python, port)
     variables = {**plan.environ(_cache_folder(plan.engine)), **(environ or {})}

@@ -1,6 +1,7 @@
 """A reader of one address is bounded in bytes and seconds, and is never led elsewhere."""
 
 import socket
+import threading
 import time
 from collections.abc import Callable
 
@@ -104,6 +105,52 @@ def test_what_does_not_speak_http_is_said(socket_server: Serve) -> None:
     base = socket_server(lambda s, _: s.sendall(b"SSH-2.0-OpenSSH_9.2\r\n"))
     with pytest.raises(NoAnswer, match="does not speak HTTP"):
         Endpoint(base).get("/x")
+
+
+def test_a_server_without_tls_is_said() -> None:
+    def plain() -> None:
+        with server.accept()[0] as talker:
+            talker.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    server = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=plain, daemon=True)
+    thread.start()
+    with server, pytest.raises(NoAnswer, match="does not speak TLS: try http://"):
+        Endpoint(f"https://127.0.0.1:{server.getsockname()[1]}", timeout=2).get("/x")
+    thread.join()
+
+
+def test_a_piece_below_no_bytes_is_said_plainly(socket_server: Serve) -> None:
+    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    base = socket_server(lambda s, _: s.sendall(head + b"-5\r\nabc\r\n0\r\n\r\n"))
+    with pytest.raises(NoAnswer, match="does not speak HTTP"):
+        Endpoint(base).get("/x")
+
+
+def test_a_cut_ends_what_is_open_and_starts_nothing_more(socket_server: Serve) -> None:
+    asked = threading.Event()
+
+    def hang(_: socket.socket, __: bytes) -> None:
+        asked.set()
+        done.wait(5)
+
+    done, ends = threading.Event(), []
+    endpoint = Endpoint(socket_server(hang), timeout=30)
+
+    def ask() -> None:
+        with pytest.raises(NoAnswer):
+            endpoint.get("/x")
+        ends.append("first")
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert asked.wait(5)
+    endpoint.cut()
+    thread.join(3)
+    done.set()
+    assert ends == ["first"]
+    with pytest.raises(NoAnswer, match="given up"):
+        endpoint.get("/x")
 
 
 def test_json_is_none_where_there_is_none(socket_server: Serve) -> None:

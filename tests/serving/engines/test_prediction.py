@@ -1,8 +1,13 @@
 """The formulas against what real engines printed, to the token; taken from our own runs."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from kvlab.errors import InvalidArgument, Unsupported
+from kvlab.errors import InvalidArgument, KvlabError, Unsupported
+from kvlab.serving.engines import running
+from kvlab.serving.engines.environments import Environment
 from kvlab.serving.engines.llamacpp import LlamaCppPlan
 from kvlab.serving.engines.machine import Machine, can_cache_fp8
 from kvlab.serving.engines.transformers_paged import TransformersPlan
@@ -91,3 +96,62 @@ def test_fp8_needs_avx512_or_amx() -> None:
 def test_transformers_pool_of_a_windowed_model_is_not_guessed() -> None:
     with pytest.raises(Unsupported, match="windows"):
         TransformersPlan("tiny-window").predict()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"context": 1, "slots": 4}, "context=1: must be at least 1 cell for each of the 4"),
+        ({"slots": 300}, "slots=300: must be 256 or less"),
+        ({"context": 10**12}, "context=1000000000000"),
+        ({"threads": -1}, "threads=-1"),
+        ({"threads": 0}, "threads=0"),
+        ({"threads": "a"}, "threads='a'"),
+        ({"threads": 10**9}, "threads=1000000000: must be 512 or less"),
+        ({"model": 5}, "model=5: must be text"),
+    ],
+)
+def test_a_wrong_setting_of_llama_cpp_is_named(settings: dict, said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        LlamaCppPlan(**settings)
+
+
+def tiny_gguf(path: Path) -> Path:
+    """Write a Llama of two layers, whose tensors hold nothing of use."""
+    gguf = pytest.importorskip("gguf")
+    writer = gguf.GGUFWriter(path, arch="llama")
+    writer.add_block_count(2)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_embedding_length(64)
+    writer.add_feed_forward_length(128)
+    writer.add_context_length(512)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_tensor("token_embd.weight", np.zeros((256, 64), dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_a_gguf_file_is_predicted_from_its_header(tmp_path: Path) -> None:
+    path = tiny_gguf(tmp_path / "x.gguf")
+    plan = LlamaCppPlan(str(path), context=512)
+    # 512 cells x 2 layers x K and V x 2 heads of 16 x 2 bytes
+    assert plan.predict().total_bytes == 512 * 2 * 2 * 2 * 16 * 2
+    assert str(path) in plan.command(Path("python"), 1234)[-1]
+    assert LlamaCppPlan(path).model == str(path)
+
+
+@pytest.mark.parametrize("name", ["missing.gguf", "broken.gguf", "folder"])
+def test_a_model_that_llama_cpp_cannot_take_is_refused_before_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF and no more")
+    monkeypatch.setattr(running, "EngineProcess", lambda *_: pytest.fail("it was started"))
+    with pytest.raises(KvlabError, match=r"\.gguf"):
+        running.start(
+            LlamaCppPlan(str(tmp_path / name)),
+            environment=Environment("llamacpp", Path("python"), "xllamacpp", "1"),
+        )

@@ -25,10 +25,10 @@ def test_vllms_numbers_and_its_pool_are_read() -> None:
 
 def test_every_name_that_our_server_says_is_read() -> None:
     ours = Metrics().as_vllm(Scheduler(BlockManager(4, 4)))
-    lines = "\n".join(f'{name}{{engine="0"}} {index + 1}' for index, name in enumerate(ours))
+    lines = "\n".join(f'{name}{{engine="0"}} {1 / (index + 1)}' for index, name in enumerate(ours))
     told = read_metrics(lines)
     assert told is not None and set(told.as_vllm()) == set(ours)
-    assert all(told[name] == index + 1 for index, name in enumerate(ours))
+    assert all(told[name] == 1 / (index + 1) for index, name in enumerate(ours))
 
 
 def test_several_engines_are_added_up_and_the_fullest_pool_counts() -> None:
@@ -90,3 +90,31 @@ def test_no_text_makes_the_reader_fail(text: str) -> None:
 @pytest.mark.parametrize("text", ["None", "", "-1", "nan", "inf", "1.5", "x"])
 def test_a_label_that_is_no_whole_number_is_none(text: str) -> None:
     assert whole(text) is None
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "-1", "1e300"])
+def test_a_number_that_cannot_be_is_left_out_and_said(text: str) -> None:
+    told = read_metrics(f"vllm:num_requests_running {text}\nvllm:num_requests_waiting 1")
+    assert told is not None and told.values == {"vllm:num_requests_waiting": 1}
+    assert list(told.odd) == ["vllm:num_requests_running"] and told.point(0).running == 0
+    assert read_metrics(f"llamacpp:requests_processing {text}").odd.keys() == told.odd.keys()
+
+
+def test_one_engine_without_a_number_leaves_the_sum_out() -> None:
+    told = read_metrics('vllm:num_requests_running{engine="0"} 1\n'
+                        'vllm:num_requests_running{engine="1"} nan')  # fmt: skip
+    assert told is not None and not told.values
+
+
+def test_hits_above_queries_are_left_out_and_make_no_rate() -> None:
+    told = read_metrics("vllm:prefix_cache_queries_total 4\nvllm:prefix_cache_hits_total 9")
+    assert told is not None and told.prefix_hit_rate is None
+    assert told.odd == {"vllm:prefix_cache_hits_total": "9, above its queries"}
+
+
+def test_an_absurd_pool_is_left_out_and_said() -> None:
+    labels = 'block_size="1e300",num_gpu_blocks="-5",kv_cache_max_concurrency="1e308"'
+    told = read_metrics(f'vllm:cache_config_info{{{labels},kv_cache_memory_bytes="None"}} 1')
+    assert told is not None
+    assert (told.num_blocks, told.block_size, told.tokens, told.concurrency) == (None,) * 4
+    assert set(told.odd) == {"block_size", "num_gpu_blocks", "kv_cache_max_concurrency"}
