@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from kvlab.bench.setting import Setting
 
 INTERRUPTED = 130
+NAMES = (
+    "One of decode, decode-lowbit, prefill, batch, recompute, start, slider, open, chapters,"
+    " allocator, simulator, cache-bits, train-tiny, fresh."
+)
 
 
 def bench(
     more: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", hidden=True)] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Rows to measure, by name; more may follow.")
+        list[str] | None,
+        typer.Option(help=f"Rows to measure; more may follow. {NAMES}"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     growth: Annotated[
@@ -39,21 +44,24 @@ def bench(
     Without --only: model, cache, engine and arithmetic, under 15 minutes on 2 cores. Rows that
     take a browser or many minutes are measured when they are named. Ctrl+C prints what is there.
     """
-    from kvlab.bench.registry import chosen_rows, parse_peers
+    from kvlab.bench.reference import check_place
+    from kvlab.bench.registry import chosen_rows, named_rows, parse_peers
     from kvlab.bench.setting import Setting
 
-    named = [name for text in [*(only or []), *(more or [])] for name in text.split(",") if name]
+    named = named_rows([*(only or []), *(more or [])])
     rows = chosen_rows(named)
     peers = {name: Path(folder) for name, folder in parse_peers(peer or []).items()}
+    if save is not None:
+        check_place(save)
     setting = Setting(rounds=rounds, named=bool(named), peers=peers, say=_say)
     curves: list[Curve] = []
     lines, cut = _measured(rows, setting, curves if growth else None)
     machine = _machine()
     _print(lines, machine, as_json)
-    if plot is not None and lines:
-        _draw(plot, lines, curves, machine)
     if save is not None and lines:
         _keep(save, lines, machine, named, growth)
+    if plot is not None and lines:
+        _draw(plot, lines, curves, machine)
     if cut:
         raise typer.Exit(INTERRUPTED)
 
@@ -114,15 +122,23 @@ def _print(lines: "list[Line]", machine: dict[str, Any], as_json: bool) -> None:
 def _draw(path: Path, lines: "list[Line]", curves: "list[Curve]", machine: dict[str, Any]) -> None:
     """Write the bars; with curves one file for each, numbered."""
     from kvlab.bench.machine import machine_words
-    from kvlab.bench.picture import bench_picture, growth_picture
+    from kvlab.bench.picture import bench_picture, drawn, growth_picture
+    from kvlab.errors import InvalidArgument
 
-    if curves:
-        for number, curve in enumerate(curves, start=1):
-            target = path.with_name(f"{path.stem}-{number}{path.suffix or '.svg'}")
-            target.write_text(growth_picture(curve) + "\n", encoding="utf-8")
-        return
-    picture = bench_picture(lines, title=f"kvlab bench: {machine_words(machine)}")
-    path.write_text(picture + "\n", encoding="utf-8")
+    pictures = {}
+    for number, curve in enumerate(curves, start=1):
+        name = f"{path.stem}-{number}{path.suffix or '.svg'}"
+        pictures[path.parent / name] = growth_picture(curve)
+    if not curves and drawn(lines):
+        pictures[path] = bench_picture(lines, title=f"kvlab bench: {machine_words(machine)}")
+    if not pictures:
+        _say(f"nothing to draw: no line has a ratio or a limit, so {path} is not written")
+    for target, picture in pictures.items():
+        try:
+            target.write_text(picture + "\n", encoding="utf-8")
+        except OSError as error:
+            rule = f"can't be written ({error.strerror or error})"
+            raise InvalidArgument("plot", str(target), rule) from None
 
 
 def _keep(

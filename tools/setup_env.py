@@ -142,7 +142,7 @@ def test_engines(python: Path, names: list[str]) -> int:
         install_engine(name)
     environ = os.environ | {"KVLAB_TEST_ENGINES": ",".join(wanted), "OMP_NUM_THREADS": "1"}
     live = ["-k", "live or transformers", "tests/serving/engines"]
-    command = [python, "-m", "pytest", "-q", "--durations=5", *live]
+    command = [python, "-m", "pytest", "-v", "--no-header", "--durations=5", *live]
     return subprocess.call(command, cwd=ROOT, env=environ)
 
 

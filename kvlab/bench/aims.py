@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kvlab.bench.lines import Line
 
 MET, MISSED, STATED, ABSENT = "met", "missed", "stated", "not measured"
+NOISY = 0.5  # spread of our own rounds above which a verdict is doubtful
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def aim_of(line: Line) -> Aim | None:
 
 
 def verdict(line: Line) -> str:
-    """Return "met", "missed", "stated" or "not measured".
+    """Return "met", "missed", "stated" or "not measured"; "noisy" after it says: measure again.
 
     >>> verdict(Line("start: import kvlab", unit="ms", ours=90.0))
     'met'
@@ -86,6 +87,11 @@ def verdict(line: Line) -> str:
         return ABSENT
     if aim is None:
         return STATED
+    said = _said(line, aim)
+    return f"{said}, noisy" if line.spread is not None and line.spread > NOISY else said
+
+
+def _said(line: Line, aim: Aim) -> str:
     checks = [
         (aim.ratio, line.ratio, False),
         (aim.of_limit, line.of_limit, False),

@@ -24,13 +24,17 @@ def bench_picture(lines: Sequence[Line], *, title: str = "kvlab bench") -> Pictu
     >>> bench_picture([line]).label
     'start: x: 3x y, 80 %, stated.'
     """
-    shown = [line for line in lines if line.ratio or line.of_limit]
-    return ratio_bars([_row(line) for line in shown], title=title, reading=READING)
+    return ratio_bars([_row(line) for line in drawn(lines)], title=title, reading=READING)
+
+
+def drawn(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines that give a bar: those with a ratio or a share of a limit."""
+    return [line for line in lines if line.ratio or line.of_limit]
 
 
 def _row(line: Line) -> RatioBar:
     ratio, share, said = line.ratio, line.of_limit, verdict(line)
-    state = MISSED if said == MISSED else MET if said.startswith(MET) else "stated"
+    state = MISSED if said.startswith(MISSED) else MET if said.startswith(MET) else "stated"
     return RatioBar(
         line.work,
         ratio,

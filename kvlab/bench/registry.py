@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 from kvlab.bench.lines import Line
 from kvlab.bench.setting import Setting
@@ -66,16 +67,30 @@ def chosen_rows(only: Sequence[str]) -> list[str]:
     return [name for name, row in ROWS.items() if (name in wanted if only else not row.long)]
 
 
+def named_rows(given: Sequence[str]) -> list[str]:
+    """Return the names in texts as "a,b"; raises `InvalidArgument` where there are texts, no name.
+
+    >>> named_rows(["decode,start", "open"]), named_rows([])
+    (['decode', 'start', 'open'], [])
+    """
+    names = [name for text in given for name in text.split(",") if name]
+    if given and not names:
+        raise InvalidArgument("only", given[0], f"must be one of {', '.join(ROWS)}")
+    return names
+
+
 def parse_peers(given: Sequence[str]) -> dict[str, str]:
     """Return peers by name from NAME=FOLDER texts; raises `InvalidArgument` for others.
 
-    >>> parse_peers(["nano-vllm=/tmp/copy"])
-    {'nano-vllm': '/tmp/copy'}
+    >>> parse_peers(["nano-vllm=."])
+    {'nano-vllm': '.'}
     """
     found = {}
     for text in given:
         name, _, folder = text.partition("=")
         if name != "nano-vllm" or not folder:
             raise InvalidArgument("peer", text, "must be nano-vllm=FOLDER")
+        if not Path(folder).expanduser().is_dir():
+            raise InvalidArgument("peer", text, "must name a folder that is there")
         found[name] = folder
     return found

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from kvlab.bench.lines import Line, compared
 from kvlab.bench.setting import Setting, reason
-from kvlab.bench.timing import Times, Work, interleaved
+from kvlab.bench.timing import Work, interleaved
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from kvlab.model.load import LoadedModel
 
-TOKENS, STEPS = 512, 16
-Options = dict[str, Any]
-"""Keywords of `generate`."""
-
-BACKENDS = {"quanto": "optimum.quanto", "hqq": "hqq"}
-"""transformers' quantising backends -> the package that each needs."""
+TOKENS, STEPS = 2048, 16
 
 
 def rows(setting: Setting) -> Iterator[Line]:
-    """Yield quantise, read again and decode in 8 bits, then a decode step in 4."""
+    """Yield a layer in 8 bits, written and read, then decode steps in 8 and in 4 bits."""
+    from kvlab.bench.cache_bits_decode import decode_lines
+
     loaded = setting.loaded()
     setting.say("cache-bits: quantise and read again")
     yield from fp8_layer_lines(setting, loaded)
     setting.say("cache-bits: decode with a quantised cache")
-    yield fp8_decode_line(setting, loaded)
-    yield int4_decode_line(setting, loaded)
+    yield from decode_lines(setting, loaded)
 
 
 def fp8_layer_lines(setting: Setting, loaded: LoadedModel) -> Iterator[Line]:
-    """Yield the two halves of a layer's work in FP8: 512 tokens in, and one more with all back."""
+    """Yield the two halves of a layer's work in FP8: many tokens in, and one more with all back."""
     works: dict[str, Work] = {}
     states = layer_states(loaded)
     absent = ""
@@ -48,15 +43,18 @@ def fp8_layer_lines(setting: Setting, loaded: LoadedModel) -> Iterator[Line]:
         works[f"{who} in"] = lambda make=make: _into(make(loaded), states)
         works[f"{who} step"] = lambda make=make: _steps(make(loaded), states)
     times = interleaved(works, setting.times(9))
-    for half, words in {"in": f"{TOKENS} tokens put in", "step": "one token in, all read"}.items():
+    for half, words in {
+        "in": f"{TOKENS:,} tokens put in",
+        "step": "one token in, all read",
+    }.items():
         peers = {k.rsplit(" ", 1)[0]: t for k, t in times.items() if k.endswith(half)}
         ours = peers.pop("ours")
         work = f"cache-bits: FP8, one layer, {words}"
-        yield compared(work, "us", ours, peers, scale=1e6, note=absent or f"{TOKENS} tokens held")
+        yield compared(work, "us", ours, peers, scale=1e6, note=absent or f"{TOKENS:,} tokens held")
 
 
 def layer_states(loaded: LoadedModel) -> tuple[Tensor, Tensor]:
-    """Return made-up keys and values of one layer, (1, num_kv_heads, 512 + 16, head_dim)."""
+    """Return made-up keys and values of one layer, (1, num_kv_heads, 2048 + 16, head_dim)."""
     import torch
 
     config = loaded.model.config
@@ -92,83 +90,3 @@ def _steps(layer: Any, states: tuple[Tensor, Tensor]) -> float:
     for place in range(TOKENS, TOKENS + STEPS):
         layer.update(*(part[:, :, place : place + 1] for part in states))
     return (perf_counter() - started) / STEPS
-
-
-def fp8_decode_line(setting: Setting, loaded: LoadedModel) -> Line:
-    """Return a whole decode step with an FP8 cache: ours in our model, theirs in theirs."""
-    from kvlab.cache import make_cache
-    from kvlab.cache.hf_caches import transformers_cache
-
-    layers = loaded.model.config.num_layers
-    return _decode_line(
-        setting, loaded, "FP8",
-        lambda: make_cache("fp8", num_layers=layers, granularity="tensor"),
-        {"transformers FP8": lambda: {"cache": transformers_cache("fp8", num_layers=layers)}}, "",
-    )  # fmt: skip
-
-
-def int4_decode_line(setting: Setting, loaded: LoadedModel) -> Line:
-    """Return a whole decode step with a 4-bit cache; the peer needs quanto or HQQ."""
-    from kvlab.cache import make_cache
-
-    layers = loaded.model.config.num_layers
-    peers = {}
-    for backend, package in BACKENDS.items():
-        if _is_installed(package):
-            config = {"backend": backend, "nbits": 4}
-            options = {"cache_implementation": "quantized", "cache_config": config}
-            peers[f"transformers {backend}"] = lambda options=options: dict(options)
-    absent = "" if peers else "neither quanto nor HQQ is installed: no peer with 4 bits"
-    return _decode_line(
-        setting, loaded, "int4", lambda: make_cache("int4", num_layers=layers), peers, absent
-    )
-
-
-def _decode_line(
-    setting: Setting,
-    loaded: LoadedModel,
-    name: str,
-    ours: Callable[[], Any],
-    peers: dict[str, Callable[[], Options]],
-    absent: str,
-) -> Line:
-    from kvlab.model.sample_text import sample_ids
-
-    ids, kept = sample_ids(loaded, TOKENS), dict[str, str]()
-    works: dict[str, Work] = {"ours": lambda: _our_step(loaded, ids, ours())}
-    for peer, make in peers.items():
-        works[peer] = lambda make=make: _peer_step(setting, loaded, ids, make())
-    for peer in list(peers):
-        try:
-            works[peer]()
-        except Exception as error:
-            del works[peer]
-            kept[peer] = f"{peer}: {reason(error)}"
-    times: dict[str, Times] = interleaved(works, setting.times(3))
-    found = {peer: times[peer] for peer in works if peer != "ours"}
-    note = "; ".join(filter(None, [f"after {TOKENS} tokens", absent, *kept.values()]))
-    work = f"cache-bits: {name}, a decode step of the model"
-    return compared(work, "ms", times["ours"], found, scale=1000, note=note)
-
-
-def _our_step(loaded: LoadedModel, ids: Tensor, cache: Any) -> float:
-    from kvlab.model.decode import generate
-
-    steps = list(generate(loaded.model, ids, max_new_tokens=STEPS + 1, cache=cache))
-    return sum(step.seconds for step in steps[1:]) / STEPS
-
-
-def _peer_step(
-    setting: Setting, loaded: LoadedModel, ids: Tensor, options: dict[str, Any]
-) -> float:
-    from kvlab.bench.peer_transformers import generate_with_options
-
-    written = generate_with_options(setting.peer(loaded), ids, STEPS + 1, options)
-    return written.step_seconds
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False

@@ -32,9 +32,12 @@ def rows(setting: Setting) -> Iterator[Line]:
 
 
 def decode_side_by_side(
-    setting: Setting, loaded: LoadedModel, row: str, words: str
+    setting: Setting, loaded: LoadedModel, row: str, words: str, rounds: int = 3
 ) -> Iterator[Line]:
-    """Yield one line for each form of our weights; all works of all lines share the rounds."""
+    """Yield one line for each form of our weights; all works of all lines share the rounds.
+
+    What is compiled is compiled before; a whole answer is its own warm-up, the first step apart.
+    """
     prompt, new = setting.prompt_tokens, setting.new_tokens
     ids = _prompt(loaded, prompt)
     ours = our_decoders(loaded, prompt + new)
@@ -46,7 +49,7 @@ def decode_side_by_side(
     peers, absent = _peer_works(setting, loaded, ids, new, kept)
     reader = Reader(next(iter(ours.values())).weight_bytes())
     setting.say(f"{row}: {', '.join([*works, *peers])}")
-    times = interleaved(works | peers | {"read": reader}, setting.times(3))
+    times = interleaved(works | peers | {"read": reader}, setting.times(rounds), warmups=0)
     bandwidth = max([reader.rate(times["read"]), *read_bandwidths()])
     found = {name: times[name] for name in peers}
     for name, decoder in ours.items():
@@ -104,8 +107,8 @@ def _peer_works(
         if way == "compiled" and (why := hf.can_compile()):
             absent.append(why)
             continue
-        try:
-            hf.generate(model, ids[:, :8], 4, way)  # a compiler that fails, fails here
+        try:  # a compiler that fails, fails here, and compiles for the shapes that are measured
+            hf.generate(model, *((ids, new) if way == "compiled" else (ids[:, :8], 4)), way)
         except Exception as error:
             absent.append(f"transformers {way}: {reason(error)}")
             continue

@@ -26,7 +26,8 @@ def rows(setting: Setting) -> Iterator[Line]:
 
     has = cpu_has_bf16()
     words = "bfloat16" if has else "bfloat16, on a processor without bf16 instructions"
-    yield from decode_side_by_side(setting, setting.loaded("bfloat16"), "decode-lowbit", words)
+    loaded = setting.loaded("bfloat16")
+    yield from decode_side_by_side(setting, loaded, "decode-lowbit", words, rounds=2)
     yield from llama_cpp_lines(setting)
 
 

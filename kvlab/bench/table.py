@@ -91,7 +91,7 @@ def missed_words(lines: Sequence[Line]) -> list[str]:
     found = []
     for line in lines:
         state = verdict(line)
-        if state == MISSED or line.ours is None:
+        if state.startswith(MISSED) or line.ours is None:
             found.append(f"- {state}: {line.work}. {line.note}".rstrip())
     return found
 

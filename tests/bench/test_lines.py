@@ -69,3 +69,8 @@ def test_a_line_is_judged_by_all_of_its_aim(ours, peer, limit, said) -> None:
 def test_a_line_without_an_aim_is_stated() -> None:
     line = Line("simulator: x", "requests/s", ours=1.0)
     assert (aim_of(line), verdict(line)) == (None, "stated")
+
+
+def test_a_verdict_from_rounds_that_differ_much_says_so() -> None:
+    line = Line("start: import kvlab", unit="ms", ours=90.0, spread=8.2)
+    assert verdict(line) == "met, noisy"

@@ -7,7 +7,7 @@ import pytest
 from kvlab.bench.allocator_nano import load_nano
 from kvlab.bench.growth import GROWTH, Curve, grown
 from kvlab.bench.lines import Line
-from kvlab.bench.registry import ROWS, chosen_rows, parse_peers
+from kvlab.bench.registry import ROWS, chosen_rows, named_rows, parse_peers
 from kvlab.bench.run import collected, measure
 from kvlab.bench.setting import Setting
 from kvlab.errors import InvalidArgument, Unsupported
@@ -80,3 +80,20 @@ def test_a_curve_states_its_exponent_and_its_points() -> None:
     line = Curve("decode", "a step", "context", (1, 10, 100), (9.0, 1.0, 10.0), ends=2).line()
     assert (round(line.ours, 6), line.unit) == (1.0, "exponent")
     assert "100: 10,000" in line.note and "last 2" in line.note
+
+
+def test_the_help_of_the_command_names_every_row() -> None:
+    from kvlab.cli_bench import NAMES
+
+    assert f"One of {', '.join(ROWS)}." == NAMES
+
+
+@pytest.mark.parametrize("text", ["", ",", ",,"])
+def test_no_name_where_one_should_be_names_the_rows(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="must be one of decode, decode-lowbit"):
+        named_rows([text])
+
+
+def test_a_peers_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="must name a folder that is there"):
+        parse_peers([f"nano-vllm={tmp_path / 'none'}"])
