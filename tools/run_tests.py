@@ -43,8 +43,8 @@ def parts(full: bool) -> list[Part]:
         Part("unit", (*PYTEST, *PARALLEL, *elsewhere), 1200 if full else 360, unit),
         Part("packaging", (*PYTEST, "tests/test_packaging.py"), 60),
         Part("demos", (*PYTEST, *PARALLEL, "tests/demo"), 90, unit),
-        Part("chapters", (sys.executable, "tools/run_nbval.py"), 340),
-        Part("site", (*PYTEST, *PARALLEL[:2], "tests/site"), 150, unit),
+        Part("chapters", (sys.executable, "tools/run_nbval.py"), 310),
+        Part("site", (*PYTEST, *PARALLEL[:2], "tests/site"), 120, unit),
         Part("browser", (*PYTEST, "tests/browser"), 1800 if full else 240, browser),
     ]
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from kvlab.bench import peer_transformers as hf
 from kvlab.bench.limits import decode_bytes, seconds_to_read
 from kvlab.bench.lines import Line, compared, joined, short
-from kvlab.bench.ours import OurDecoder, Written, read_bandwidths
+from kvlab.bench.ours import LESSON, OurDecoder, Written, read_bandwidths
 from kvlab.bench.rates import Reader
 from kvlab.bench.setting import Setting, reason
 from kvlab.bench.timing import Times, Work, interleaved
@@ -65,7 +69,8 @@ def decode_side_by_side(
             absent,
         ])  # fmt: skip
         limit = 1000 * seconds_to_read(read, bandwidth)
-        work = f"{row}: batch 1, {prompt} + {new} tokens, {words}{name}"
+        who = f"{LESSON}, batch 1" if name == LESSON else "batch 1"
+        work = f"{row}: {who}, {prompt} + {new} tokens, {words}{'' if name == LESSON else name}"
         yield compared(work, MS, times[name], found, scale=1000, limit=limit, note=note)
 
 
@@ -75,7 +80,19 @@ def our_decoders(loaded: LoadedModel, max_seq_len: int) -> dict[str, OurDecoder]
     for words, path in ((", weights as they are", "float32"), (", weights packed", "packed")):
         with suppress(KvlabError):  # a path that this machine or dtype can't take
             made[words] = OurDecoder(loaded, max_seq_len=max_seq_len, path=path)
-    return made or {"": OurDecoder(loaded, max_seq_len=max_seq_len, fast=False)}
+    if made:
+        return made
+    lesson = OurDecoder(loaded, max_seq_len=max_seq_len, fast=False)
+    if loaded.device.type == "cpu" and loaded.dtype != torch.float32:
+        with suppress(KvlabError):
+            wide = OurDecoder(widened(loaded), max_seq_len=max_seq_len, path="packed")
+            return {" weights, computed in float32": wide, LESSON: lesson}
+    return {"": lesson}
+
+
+def widened(loaded: LoadedModel) -> LoadedModel:
+    """Return the model with the same numbers, kept in float32; the fast path narrows them again."""
+    return replace(loaded, model=deepcopy(loaded.model).float(), dtype=torch.float32)
 
 
 def _prompt(loaded: LoadedModel, tokens: int) -> Tensor:
