@@ -12,7 +12,7 @@ from kvlab.arithmetic.dtypes import cache_dtype
 from kvlab.arithmetic.gpus import Gpu, load_gpus
 from kvlab.arithmetic.plan_inputs import PlanInputs
 from kvlab.arithmetic.plan_notes import refusal
-from kvlab.arithmetic.plan_timing import what_binds
+from kvlab.arithmetic.plan_timing import Binding, what_binds
 from kvlab.arithmetic.sizing import Plan, make_plan
 from kvlab.errors import InvalidArgument
 
@@ -39,6 +39,8 @@ class Change:
     cost: int
     before: Plan
     after: Plan
+    binding_before: Binding
+    binding_after: Binding
 
     @property
     def extra_gpus(self) -> int:
@@ -61,9 +63,14 @@ class Change:
         return self.before.short_bytes - self.after.short_bytes
 
     @property
+    def served_after(self) -> int:
+        """Requests over all replicas that fit and are in time then; 10**18 where any number is."""
+        return _served(self.after, self.binding_after)
+
+    @property
     def helps(self) -> bool:
         """Whether more requests fit and are in time, or less is missing."""
-        before, after = _served(self.before), _served(self.after)
+        before, after = _served(self.before, self.binding_before), self.served_after
         return after > before or (after == before and self.gained_bytes > 0)
 
 
@@ -75,7 +82,11 @@ def next_changes(plan: Plan) -> tuple[Change, ...]:
     >>> changes[0].name, changes[0].gained_requests
     ('cache in fp8', 11)
     """
-    changes = (Change(name, cost, plan, after) for name, cost, after in _candidates(plan))
+    now = what_binds(plan)
+    changes = (
+        Change(name, cost, plan, after, now, what_binds(after))
+        for name, cost, after in _candidates(plan)
+    )
     useful = [change for change in changes if change.helps]
     useful.sort(key=lambda c: (c.cost, c.extra_gpus, -c.gained_requests, -c.gained_bytes))
     return tuple(useful)
@@ -95,15 +106,15 @@ def cheapest_change(plan: Plan, changes: tuple[Change, ...] | None = None) -> Ch
     changes = next_changes(plan) if changes is None else changes
     if plan.inputs.users:
         wanted = plan.inputs.users
-        enough = (c for c in changes if c.after.fits and _served(c.after) >= wanted)
+        enough = (c for c in changes if c.after.fits and c.served_after >= wanted)
         found = next(enough, None)
         if found is not None:
             return found
     return next(iter(changes), None)
 
 
-def _served(plan: Plan) -> int:
-    requests = what_binds(plan).requests
+def _served(plan: Plan, binding: Binding) -> int:
+    requests = binding.requests
     return 10**18 if requests is None else requests * plan.inputs.dp
 
 

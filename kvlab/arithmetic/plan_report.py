@@ -7,7 +7,7 @@ from kvlab.arithmetic.plan_changes import Change, cheapest_change, next_changes
 from kvlab.arithmetic.plan_command import no_command, vllm_command
 from kvlab.arithmetic.plan_engine import EngineCapacity, engine_capacity
 from kvlab.arithmetic.plan_pooled import assumption_steps, pooled_plan
-from kvlab.arithmetic.plan_timing import time_plan, what_binds
+from kvlab.arithmetic.plan_timing import Binding, time_plan, what_binds
 from kvlab.arithmetic.sizing import Plan
 
 
@@ -134,14 +134,14 @@ def _change(change: Change) -> dict[str, Any]:
         "extra_gpus": change.extra_gpus,
         "gained_requests": change.gained_requests,
         "total_admission_bound": change.after.total_admission_bound,
-        "in_time": served(change.after),
+        "in_time": served(change.after, change.binding_after),
         "fits": change.after.fits,
     }
 
 
-def served(plan: Plan) -> int | None:
+def served(plan: Plan, binding: Binding) -> int | None:
     """Return the requests over all replicas that fit and are in time; None: any number."""
-    requests = what_binds(plan).requests
+    requests = binding.requests
     return None if requests is None else requests * plan.inputs.dp
 
 

@@ -31,9 +31,9 @@ class Aim:
         if self.ratio is not None:
             parts.append("not behind" if self.ratio == 1 else f"{self.ratio:g}x or more")
         if self.of_limit is not None:
-            parts.append(f"{100 * self.of_limit:g} % of the limit or more")
+            parts.append(f"{100 * self.of_limit:.0f} % of the limit or more")
         if self.at_most is not None:
-            parts.append(f"{self.at_most:g} {unit} or less")
+            parts.append(f"{self.at_most:,g} {unit} or less")
         return ", ".join(parts)
 
 
