@@ -116,6 +116,9 @@ def tried(source: Path, python: Path, wheel: Path, folder: str) -> Trial:
     return trial
 
 
+REPLAY = {"KVLAB_ENGINES": "replay"}  # Colab has no engine beside the course
+
+
 def run(notebook: nbformat.NotebookNode, kernels: Path, environ: dict[str, str]) -> None:
     """Run the notebook in an empty folder, in the kernel found in `kernels`; keep widgets' state.
 
@@ -134,7 +137,7 @@ def run(notebook: nbformat.NotebookNode, kernels: Path, environ: dict[str, str])
     quiet |= {"OMP_NUM_THREADS": cores, "OMP_WAIT_POLICY": "PASSIVE", "HF_HUB_OFFLINE": "1"}
     quiet |= {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # old ipykernel says so on new Pythons
     with tempfile.TemporaryDirectory() as content:
-        client.execute(env=os.environ | quiet | environ, cwd=content)
+        client.execute(env=os.environ | quiet | REPLAY | environ, cwd=content)
 
 
 if __name__ == "__main__":
