@@ -113,9 +113,15 @@ def cheapest_change(plan: Plan, changes: tuple[Change, ...] | None = None) -> Ch
     return next(iter(changes), None)
 
 
-def _served(plan: Plan, binding: Binding) -> int:
+def served(plan: Plan, binding: Binding) -> int | None:
+    """Return the requests over all replicas that fit and are in time; None: any number."""
     requests = binding.requests
-    return 10**18 if requests is None else requests * plan.inputs.dp
+    return None if requests is None else requests * plan.inputs.dp
+
+
+def _served(plan: Plan, binding: Binding) -> int:
+    found = served(plan, binding)
+    return 10**18 if found is None else found
 
 
 def _candidates(plan: Plan) -> Iterator[tuple[str, int, Plan]]:

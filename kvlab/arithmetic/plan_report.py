@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from kvlab.arithmetic.plan_changes import Change, cheapest_change, next_changes
+from kvlab.arithmetic.plan_changes import Change, cheapest_change, next_changes, served
 from kvlab.arithmetic.plan_command import no_command, vllm_command
 from kvlab.arithmetic.plan_engine import EngineCapacity, engine_capacity
 from kvlab.arithmetic.plan_pooled import assumption_steps, pooled_plan
-from kvlab.arithmetic.plan_timing import Binding, time_plan, what_binds
+from kvlab.arithmetic.plan_timing import time_plan, what_binds
 from kvlab.arithmetic.sizing import Plan
 
 
@@ -137,12 +137,6 @@ def _change(change: Change) -> dict[str, Any]:
         "in_time": served(change.after, change.binding_after),
         "fits": change.after.fits,
     }
-
-
-def served(plan: Plan, binding: Binding) -> int | None:
-    """Return the requests over all replicas that fit and are in time; None: any number."""
-    requests = binding.requests
-    return None if requests is None else requests * plan.inputs.dp
 
 
 def finite(value: float) -> float | None:

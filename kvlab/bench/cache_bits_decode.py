@@ -39,11 +39,11 @@ def decode_lines(setting: Setting, loaded: LoadedModel) -> Iterator[Line]:
     peers, absent = _peers(setting, loaded, ids)
     times = interleaved(works | peers, setting.times(2))
     full = f"our full cache {short(1000 * times['growing'].median)} ms"
+    found = {peer: times[peer] for peer in peers}
     for name in OURS:
         size = f"{held[name]:,} bytes held, {as_computed(loaded, name, held[name])}"
         note = joined([size, f"full: {held['growing']:,}", full, absent])
         work = f"cache-bits: {name}, a decode step behind {TOKENS:,} tokens"
-        found = {peer: times[peer] for peer in peers}
         yield compared(work, "ms", times[name], found, scale=1000, note=note)
 
 

@@ -90,7 +90,7 @@ def probe(
     where no engine answers.
     """
     endpoint = Endpoint(url, timeout=timeout)
-    _check_settings(model, config, cache_dtype, tp)
+    named = _checked_settings(model, config, cache_dtype, tp)
     reply = endpoint.get("/metrics")
     address = f"{endpoint.base}/metrics"
     if reply.status in range(300, 400):
@@ -103,31 +103,34 @@ def probe(
         other = next((name for start, name in OTHERS.items() if start in reply.text), None)
         said = f"this is {other}, whose metrics are not read yet" if other else "no engine we know"
         raise NoAnswer(address, said)
-    return _report(endpoint, told, model, config, cache_dtype, tp)
+    return _report(endpoint, told, named, cache_dtype, tp)
 
 
-def _check_settings(
+def _checked_settings(
     model: str | None, config: str | Path | None, cache_dtype: str | None, tp: int
-) -> None:
-    """Refuse what is wrong whatever the server says."""
+) -> ModelStorage | None:
+    """Refuse what is wrong whatever the server says; return what a model named here stores."""
     whole_number("tp", tp)
     if cache_dtype not in (None, "auto"):
         known_dtype(cache_dtype)
-    if model is not None or config is not None:
-        check_tp(_storage(model, config, {}, []), tp)
+    source = model if config is None else Path(config).expanduser()
+    if source is None:
+        return None
+    storage = read_model(source)
+    check_tp(storage, tp)
+    return storage
 
 
 def _report(
     endpoint: Endpoint,
     told: Readings,
-    model: str | None,
-    config: str | Path | None,
+    named: ModelStorage | None,
     cache_dtype: str | None,
     tp: int,
 ) -> ProbeReport:
     served = served_model(endpoint, told.engine)
     notes = [f"left out, for it can't be: {name} {said}" for name, said in told.odd.items()]
-    storage = _storage(model, config, served, notes)
+    storage = named or _served_storage(served, notes)
     dtype = cache_dtype or told.config.get("cache_dtype") or "auto"
     checks: list[Agreement] = []
     if told.engine == VLLM:
@@ -147,14 +150,8 @@ def _report(
     )  # fmt: skip
 
 
-def _storage(
-    model: str | None, config: str | Path | None, served: Mapping[str, Any], notes: list[str]
-) -> ModelStorage | None:
-    """Return what the model stores: as it is named here, else by the name it is served as."""
-    if config is not None:
-        return read_model(Path(config).expanduser())
-    if model is not None:
-        return read_model(model)
+def _served_storage(served: Mapping[str, Any], notes: list[str]) -> ModelStorage | None:
+    """Return what the model stores, by the name that it is served as."""
     from kvlab.arithmetic.logs.models import catalogue_row
 
     for name in (served.get("root"), served.get("model")):
