@@ -141,7 +141,10 @@ static void attend(const Cache *c, const Piece *p, int64_t layer, const float *q
     for (int64_t t = 0; t < KEYS; t++) { /* behind the end: the last one again, not looked at */
       int64_t at = place_of(c, p, start + (t < count ? t : count - 1));
       keys[t] = c->keys[layer] + at, values[t] = c->values[layer] + at;
-      for (int64_t i = 0; i < dim && t < count; i += 16) __builtin_prefetch(values[t] + i);
+      for (int64_t i = 0; i < dim && t < count; i += 16) {
+        __builtin_prefetch(keys[t] + i); /* asked for as a whole, they come together */
+        __builtin_prefetch(values[t] + i);
+      }
     }
     if (vectors < FEW) score_few(keys, dim, q, vectors, scores);
     else score_many(keys, dim, q, vectors, scores + vectors * KEYS, scores);

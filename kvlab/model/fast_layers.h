@@ -1,13 +1,15 @@
 /* The phases of a Llama's layer, each cut into pieces that any thread may take.
  *
- * In each phase the threads take pieces until none is left, then meet: nobody starts a product
- * before what it reads is whole.
+ * In each phase a thread takes the pieces of its own part, one behind the other in memory, then
+ * those that others have not come to; then all meet: nobody starts a product before what it reads
+ * is whole.
  */
 #include <sched.h>
 #include <stdatomic.h>
 #include "fast_attention.h"
 
-#define PIECE 16 /* rows of a matrix that a thread takes at once */
+#define PIECE 16 /* rows of each of the ROWS strips that a thread takes at once */
+#define MOST_THREADS 256
 enum { Q, K, V, O, GATE, UP, DOWN, PER_LAYER };
 
 typedef struct {
@@ -34,20 +36,23 @@ typedef struct {
   float *x, *h, *act, *parts;
   int threads;
   atomic_int arrived, round;
-  atomic_llong next;
+  struct {
+    _Alignas(64) atomic_llong taken; /* a line of its own: nobody else's writes make it slow */
+  } parts_of[MOST_THREADS];
 } Step;
 
 typedef struct {
   Step *s;
   int64_t layer;
   float *room; /* of this thread alone */
+  int thread;
 } Worker;
 
 static void meet(Step *s) {
   int round = atomic_load(&s->round);
   if (atomic_fetch_add(&s->arrived, 1) + 1 == s->threads) {
     atomic_store(&s->arrived, 0);
-    atomic_store(&s->next, 0);
+    for (int i = 0; i < s->threads; i++) atomic_store(&s->parts_of[i].taken, 0);
     atomic_store(&s->round, round + 1);
     return;
   }
@@ -56,60 +61,94 @@ static void meet(Step *s) {
 }
 
 static void share(Worker *w, int64_t pieces, void (*work)(Worker *, int64_t)) {
-  for (int64_t piece; (piece = atomic_fetch_add(&w->s->next, 1)) < pieces;) work(w, piece);
+  int threads = w->s->threads;
+  for (int i = 0; i < threads; i++) {
+    int owner = (w->thread + i) % threads;
+    int64_t start = pieces * owner / threads, count = pieces * (owner + 1) / threads - start;
+    for (int64_t j; (j = atomic_fetch_add(&w->s->parts_of[owner].taken, 1)) < count;)
+      work(w, start + j);
+  }
   meet(w->s);
 }
 
 /* -- products, a piece of rows at a time ------------------------------------------------- */
 
-static int64_t pieces(const Matrix *m) { return (m->rows + PIECE - 1) / PIECE; }
+/* Each thread has ROWS strips of a matrix; a piece is PIECE rows of each of them. */
+static int64_t strip(const Step *s, int64_t rows) {
+  return (rows + ROWS * s->threads - 1) / (ROWS * s->threads);
+}
+
+static int64_t deep(const Step *s, const Matrix *m) {
+  return (strip(s, m->rows) + PIECE - 1) / PIECE;
+}
+
+static int64_t pieces(const Step *s, const Matrix *m) { return s->threads * deep(s, m); }
 
 static const Matrix *matrix(Worker *w, int which) {
   return w->s->m->matrices + w->layer * PER_LAYER + which;
 }
 
-static void product(Worker *w, const Matrix *m, int64_t piece, const float *x, int64_t vectors,
-                    float *out, int64_t stride, int add) {
-  int64_t first = piece * PIECE, end = first + PIECE < m->rows ? first + PIECE : m->rows;
-  multiply(m, first, end, x, vectors, out, stride, add, w->room);
+/* Piece `j` of a thread's strips. */
+static void product(Worker *w, const Matrix *m, int64_t thread, int64_t j, const float *x,
+                    int64_t vectors, float *out, int64_t stride, int add) {
+  int64_t apart = strip(w->s, m->rows), first = thread * ROWS * apart + j * PIECE;
+  int64_t count = apart - j * PIECE < PIECE ? apart - j * PIECE : PIECE;
+  multiply(m, first, apart, count, x, vectors, out, stride, add, w->room);
+}
+
+static int64_t pieces_of_qkv(Worker *w) {
+  return pieces(w->s, matrix(w, Q)) + pieces(w->s, matrix(w, K)) + pieces(w->s, matrix(w, V));
 }
 
 static void project(Worker *w, int64_t piece) {
   Step *s = w->s;
   float *out = s->r.qkv;
-  for (int i = Q; i <= V; piece -= pieces(matrix(w, i)), out += matrix(w, i)->rows, i++)
-    if (piece < pieces(matrix(w, i))) {
-      product(w, matrix(w, i), piece, s->h, s->tokens, out, s->q_size + 2 * s->kv_size, 0);
+  int64_t each = pieces_of_qkv(w) / s->threads, thread = piece / each, j = piece % each;
+  for (int i = Q; i <= V; j -= deep(s, matrix(w, i)), out += matrix(w, i)->rows, i++)
+    if (j < deep(s, matrix(w, i))) {
+      product(w, matrix(w, i), thread, j, s->h, s->tokens, out, s->q_size + 2 * s->kv_size, 0);
       return;
     }
 }
 
+static void add_to_x(Worker *w, const Matrix *m, int64_t piece, const float *from) {
+  int64_t each = deep(w->s, m);
+  product(w, m, piece / each, piece % each, from, w->s->tokens, w->s->x, w->s->m->hidden, 1);
+}
+
 static void project_out(Worker *w, int64_t piece) {
-  product(w, matrix(w, O), piece, w->s->r.mix, w->s->tokens, w->s->x, w->s->m->hidden, 1);
+  add_to_x(w, matrix(w, O), piece, w->s->r.mix);
+}
+
+static void down(Worker *w, int64_t piece) { add_to_x(w, matrix(w, DOWN), piece, w->s->act); }
+
+static void gate(float *act, const float *up, int64_t n) {
+  int64_t i = 0;
+  for (; i + WIDTH <= n; i += WIDTH) *(Loose *)(act + i) = silu(LOAD(act + i)) * LOAD(up + i);
+  for (; i < n; i++) act[i] = silu(all_of(act[i]))[0] * up[i];
 }
 
 static void gate_up(Worker *w, int64_t piece) {
   Step *s = w->s;
-  int64_t n = s->m->inner, first = piece * PIECE, end = first + PIECE < n ? first + PIECE : n;
+  int64_t n = s->m->inner, each = deep(s, matrix(w, GATE)), apart = strip(s, n);
+  int64_t thread = piece / each, j = piece % each;
   float *up = s->act + s->tokens * n;
-  product(w, matrix(w, GATE), piece, s->h, s->tokens, s->act, n, 0);
-  product(w, matrix(w, UP), piece, s->h, s->tokens, up, n, 0);
-  for (int64_t t = 0; t < s->tokens; t++) {
-    int64_t i = t * n + first;
-    for (; i + WIDTH <= t * n + end; i += WIDTH)
-      *(Loose *)(s->act + i) = silu(LOAD(s->act + i)) * LOAD(up + i);
-    for (; i < t * n + end; i++) s->act[i] = silu(all_of(s->act[i]))[0] * up[i];
-  }
-}
-
-static void down(Worker *w, int64_t piece) {
-  product(w, matrix(w, DOWN), piece, w->s->act, w->s->tokens, w->s->x, w->s->m->hidden, 1);
+  product(w, matrix(w, GATE), thread, j, s->h, s->tokens, s->act, n, 0);
+  product(w, matrix(w, UP), thread, j, s->h, s->tokens, up, n, 0);
+  for (int64_t t = 0; t < s->tokens; t++)
+    for (int64_t r = 0; r < ROWS; r++) {
+      int64_t start = (thread * ROWS + r) * apart, first = start + j * PIECE;
+      int64_t end = first + PIECE < start + apart ? first + PIECE : start + apart;
+      if (end > n) end = n;
+      if (first < end) gate(s->act + t * n + first, up + t * n + first, end - first);
+    }
 }
 
 static void head(Worker *w, int64_t piece) {
   Step *s = w->s;
   const Matrix *m = s->m->matrices + s->m->layers * PER_LAYER;
-  product(w, m, piece, s->h, s->r.batch * s->r.logits_of, s->r.logits, s->m->vocab, 0);
+  int64_t each = deep(s, m), vectors = s->r.batch * s->r.logits_of;
+  product(w, m, piece / each, piece % each, s->h, vectors, s->r.logits, s->m->vocab, 0);
 }
 
 /* -- norms, a token at a time ------------------------------------------------------------ */

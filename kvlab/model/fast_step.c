@@ -10,8 +10,6 @@
 #include <pthread.h>
 #endif
 
-#define MOST_THREADS 256
-
 static int64_t room_of(const Step *s) { /* numbers that a thread needs for itself */
   int64_t product = ROWS * s->m->widest, group = s->m->heads / s->m->kv_heads;
   int64_t attention = room_to_attend(group, s->m->head_dim);
@@ -49,20 +47,20 @@ static void walk(Worker *w) {
   }
   share(w, s->tokens, embed);
   for (w->layer = 0; w->layer < m->layers; w->layer++) {
-    share(w, pieces(matrix(w, Q)) + pieces(matrix(w, K)) + pieces(matrix(w, V)), project);
+    share(w, pieces_of_qkv(w), project);
     attention(w);
-    share(w, pieces(matrix(w, O)), project_out);
+    share(w, pieces(s, matrix(w, O)), project_out);
     share(w, s->tokens, norm_mlp);
-    share(w, pieces(matrix(w, GATE)), gate_up);
-    share(w, pieces(matrix(w, DOWN)), down);
+    share(w, pieces(s, matrix(w, GATE)), gate_up);
+    share(w, pieces(s, matrix(w, DOWN)), down);
     if (w->layer + 1 < m->layers) share(w, s->tokens, norm_next);
   }
   share(w, s->r.batch * s->r.logits_of, norm_last);
-  share(w, pieces(m->matrices + m->layers * PER_LAYER), head);
+  share(w, pieces(s, m->matrices + m->layers * PER_LAYER), head);
 }
 
 static void work_as(Step *s, int thread) {
-  Worker w = {s, 0, s->r.space + thread * room_of(s)};
+  Worker w = {s, 0, s->r.space + thread * room_of(s), thread};
   walk(&w);
 }
 
@@ -111,19 +109,23 @@ void fast_run(const Model *m, const Cache *c, const Run *r) {
   together(&s);
 }
 
-/* Read `n` numbers once, by all threads; what comes back keeps the reading from being left out. */
+#define STRIP (1 << 14)
+
+/* Read `n` numbers once, by all threads, each in ROWS strips at a time as the products do; what
+ * comes back keeps the reading from being left out. */
 float fast_read(const float *from, int64_t n, int64_t threads) {
   float sum = 0;
+  for (int64_t i = n / (ROWS * STRIP) * (ROWS * STRIP); i < n; i++) sum += from[i];
 #pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(dynamic)
-  for (int64_t start = 0; start < n; start += 1 << 16) {
-    int64_t count = n - start < 1 << 16 ? n - start : 1 << 16;
-    Lanes sums[4] = {{0}};
-    for (int64_t i = 0; i + 4 * WIDTH <= count; i += 4 * WIDTH)
-      for (int u = 0; u < 4; u++) {
-        if (u * WIDTH % 16 == 0) __builtin_prefetch(from + start + i + u * WIDTH + AHEAD / 4);
-        sums[u] += LOAD(from + start + i + u * WIDTH);
+  for (int64_t start = 0; start <= n - ROWS * STRIP; start += ROWS * STRIP) {
+    Lanes sums[ROWS] = {{0}};
+    for (int64_t i = 0; i < STRIP; i += WIDTH)
+      UNROLL for (int r = 0; r < ROWS; r++) {
+        const float *place = from + start + r * STRIP + i;
+        if (i % 16 == 0) __builtin_prefetch(place + AHEAD / 4);
+        sums[r] += LOAD(place);
       }
-    sum += total(sums[0] + sums[1] + sums[2] + sums[3]);
+    for (int r = 0; r < ROWS; r++) sum += total(sums[r]);
   }
   return sum;
 }
