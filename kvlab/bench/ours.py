@@ -106,6 +106,25 @@ class OurDecoder:
         tokens = [int(row.flatten()[0]) for row in kept]
         return Written(first - started, steps / max(1, new_tokens - 1), tokens)
 
+    @torch.no_grad()
+    def write_uncached(self, ids: Tensor, new_tokens: int) -> Written:
+        """Write the same with no cache to come back to: each token reads the whole text again."""
+        started, kept = self._now(), []
+        first = started
+        for number in range(new_tokens):
+            chosen = self._whole(ids).argmax(-1)
+            ids = torch.cat([ids, chosen], dim=1)
+            kept.append(int(chosen.flatten()[0]))
+            first = first if number else self._now()
+        steps = self._now() - first
+        return Written(first - started, steps / max(1, new_tokens - 1), kept)
+
+    def _whole(self, ids: Tensor) -> Tensor:
+        if self.fast is None:
+            return self.loaded.model(ids, last_token_only=True)
+        self.fast.reset()
+        return self.fast.prefill(ids)
+
     def _lesson(self, ids: Tensor, new_tokens: int) -> Written:
         from kvlab.model.decode import generate
 

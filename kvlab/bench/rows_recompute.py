@@ -32,7 +32,7 @@ def rows(setting: Setting) -> Iterator[Line]:
     rates, reader = multipliers(), Reader(cached.weight_bytes())
     works: dict[str, Work] = {
         "cached": lambda: cached.write(ids, NEW).seconds,
-        "uncached": lambda: uncached_seconds(loaded, ids.tolist()[0]),
+        "uncached": lambda: cached.write_uncached(ids, NEW).seconds,
         "read": reader,
         **rates,
     }
@@ -61,14 +61,6 @@ def rows(setting: Setting) -> Iterator[Line]:
         limit=limits["uncached"], spread=times["uncached"].spread,
         note=f"limit: pass by pass from {shown}",
     )  # fmt: skip
-
-
-def uncached_seconds(loaded: LoadedModel, ids: list[int]) -> float:
-    """Return the seconds of the whole answer when every step reads the whole text again."""
-    from kvlab.model.decode import generate
-
-    steps = generate(loaded.model, ids, max_new_tokens=NEW, cache=None)
-    return sum(step.seconds for step in steps)
 
 
 def run_limit(

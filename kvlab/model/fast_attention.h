@@ -4,7 +4,7 @@
  * with one query). A column is a token's place in its row of the batch.
  */
 #include <math.h>
-#include "fast_products.h"
+#include "fast_panels.h"
 
 #define KEYS 64     /* whose scores are held at once */
 #define QUERIES 16  /* new tokens of one KV head that a thread takes at once */

@@ -1,4 +1,4 @@
-"""Which way to take one decode step: measured once a machine and model, then remembered.
+"""Which way to take a decode step and a long prompt: measured once a machine and model, then kept.
 
 What is kept is a small JSON file beside the compiled code. If it is lost, damaged or can't be
 written, one measures again: a second, nothing else.
@@ -24,10 +24,11 @@ from kvlab.model.fast_weights import why_not
 from kvlab.model.llama import Llama
 
 Step = Callable[[], Tensor]
-"""One decode step with the same token each time: logits, (1, 1, vocab_size)."""
+"""One pass with the same tokens each time: logits, (1, 1, vocab_size)."""
 
 SMALL = 2**20  # numbers in the head; below it no path is measured
 ROUNDS = 7
+PROMPT, PROMPT_ROUNDS = 128, 3
 MOST_ERROR = 1e-3  # of the largest logit: a way that computes something else is no way
 
 
@@ -76,17 +77,35 @@ def choose_path(
     return found or choose(key, {path: _step_of(llama, make(path)) for path in paths})
 
 
-def _step_of(llama: Llama, model: Callable[..., Tensor]) -> Step:
-    """Return one decode step, the same one each time, behind 32 tokens or as many as fit."""
-    cache = make_cache("preallocated", num_layers=llama.config.num_layers, capacity=40)
-    held = min(32, llama.config.max_seq_len - 1)
-    ids = torch.arange(33, device=llama.lm_head.weight.device)[None] % llama.config.vocab_size
+def choose_prefill(
+    llama: Llama, path: str, ways: Sequence[str], make: Callable[[str], Callable[..., Tensor]]
+) -> str:
+    """Return which of `ways` takes a long prompt soonest on `path`; a small model's is the last.
+
+    `make` gives the model that takes a way.
+    """
+    config = llama.config
+    if config.vocab_size * config.hidden_size < SMALL:
+        return ways[-1]
+    key = f"{choice_key(config, llama.lm_head.weight.device)} {path} prefill"
+    if found := remembered(key, ways):
+        return found
+    return choose(key, {way: _step_of(llama, make(way), PROMPT) for way in ways}, PROMPT_ROUNDS)
+
+
+def _step_of(llama: Llama, model: Callable[..., Tensor], new: int = 1) -> Step:
+    """Return a pass of new tokens, the same each time, behind 32 tokens or as many as fit."""
+    new = min(new, llama.config.max_seq_len)
+    cache = make_cache("preallocated", num_layers=llama.config.num_layers, capacity=40 + new)
+    held = min(32, llama.config.max_seq_len - new)
+    device = llama.lm_head.weight.device
+    ids = torch.arange(held + new, device=device)[None] % llama.config.vocab_size
     if held:
         model(ids[:, :held], cache=cache, last_token_only=True)
 
     def step() -> Tensor:
-        logits = model(ids[:, -1:], cache=cache, last_token_only=True)
-        cache.drop_last(1)
+        logits = model(ids[:, held:], cache=cache, last_token_only=True)
+        cache.drop_last(new)
         return logits
 
     return step
@@ -99,7 +118,7 @@ def remembered(key: str, among: Container[str]) -> str | None:
     return way if isinstance(way, str) and way in among else None
 
 
-def choose(key: str, ways: Mapping[str, Step]) -> str:
+def choose(key: str, ways: Mapping[str, Step], rounds: int = ROUNDS) -> str:
     """Measure, remember and return the fastest way; the first one's logits are the right ones.
 
     Where those are no numbers nothing can be compared: it is the first way, and not remembered.
@@ -109,7 +128,7 @@ def choose(key: str, ways: Mapping[str, Step]) -> str:
     same = {n: way for n, way in ways.items() if float((way() - right).abs().max()) <= limit}
     if not same:
         return next(iter(ways))
-    seconds = time_in_turn(same)
+    seconds = time_in_turn(same, rounds)
     best = min(seconds, key=seconds.__getitem__)
     _remember(key, {"path": best, "ms": {n: round(1000 * s, 3) for n, s in seconds.items()}})
     return best

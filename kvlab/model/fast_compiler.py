@@ -18,6 +18,7 @@ SOURCES = (
     "fast_step.c",
     "fast_layers.h",
     "fast_attention.h",
+    "fast_panels.h",
     "fast_products.h",
     "fast_numbers.h",
 )

@@ -33,7 +33,7 @@ typedef struct {
   const Cache *c;
   Run r;
   int64_t tokens, q_size, kv_size, splits, span;
-  float *x, *h, *act, *parts;
+  float *x, *h, *act, *parts, *turned;
   int threads;
   atomic_int arrived, round;
   struct {
@@ -46,6 +46,8 @@ typedef struct {
   int64_t layer;
   float *room; /* of this thread alone */
   int thread;
+  const float *vectors; /* that are turned over */
+  int64_t count, columns;
 } Worker;
 
 static void meet(Step *s) {
@@ -73,54 +75,81 @@ static void share(Worker *w, int64_t pieces, void (*work)(Worker *, int64_t)) {
 
 /* -- products, a piece of rows at a time ------------------------------------------------- */
 
-/* Each thread has ROWS strips of a matrix; a piece is PIECE rows of each of them. */
-static int64_t strip(const Step *s, int64_t rows) {
-  return (rows + ROWS * s->threads - 1) / (ROWS * s->threads);
-}
-
-static int64_t deep(const Step *s, const Matrix *m) {
-  return (strip(s, m->rows) + PIECE - 1) / PIECE;
-}
-
-static int64_t pieces(const Step *s, const Matrix *m) { return s->threads * deep(s, m); }
-
 static const Matrix *matrix(Worker *w, int which) {
   return w->s->m->matrices + w->layer * PER_LAYER + which;
 }
 
-/* Piece `j` of a thread's strips. */
-static void product(Worker *w, const Matrix *m, int64_t thread, int64_t j, const float *x,
-                    int64_t vectors, float *out, int64_t stride, int add) {
-  int64_t apart = strip(w->s, m->rows), first = thread * ROWS * apart + j * PIECE;
-  int64_t count = apart - j * PIECE < PIECE ? apart - j * PIECE : PIECE;
-  multiply(m, first, apart, count, x, vectors, out, stride, add, w->room);
+static void turn_piece(Worker *w, int64_t panel) {
+  turn_over(w->vectors, w->count, w->columns, panel, w->s->turned);
+}
+
+/* Before a product of many vectors, (count, columns). */
+static void turn(Worker *w, const float *vectors, int64_t count, int64_t columns) {
+  if (count < MANY) return;
+  w->vectors = vectors, w->count = count, w->columns = columns;
+  share(w, panels_of(count), turn_piece);
+}
+
+/* Rows of a matrix that a piece has: `count` from `first` on, and as many behind each `apart`. */
+typedef struct {
+  int64_t first, count, apart, strips;
+} Rows;
+
+/* For few vectors each thread has ROWS strips, and a piece is PIECE rows of each of them. */
+static int64_t strip(const Step *s, int64_t rows) {
+  return (rows + ROWS * s->threads - 1) / (ROWS * s->threads);
+}
+
+static int64_t pieces(const Step *s, const Matrix *m, int64_t vectors) {
+  if (vectors >= MANY) return (m->rows + MANY_ROWS - 1) / MANY_ROWS;
+  return s->threads * ((strip(s, m->rows) + PIECE - 1) / PIECE);
+}
+
+static Rows rows_of(const Step *s, int64_t rows, int64_t piece, int64_t vectors) {
+  if (vectors >= MANY) {
+    int64_t first = piece * MANY_ROWS;
+    return (Rows){first, rows - first < MANY_ROWS ? rows - first : MANY_ROWS, 0, 1};
+  }
+  int64_t apart = strip(s, rows), each = (apart + PIECE - 1) / PIECE, j = piece % each * PIECE;
+  int64_t count = apart - j < PIECE ? apart - j : PIECE;
+  return (Rows){piece / each * ROWS * apart + j, count, apart, ROWS};
+}
+
+static void product(Worker *w, const Matrix *m, int64_t piece, const float *x, int64_t vectors,
+                    float *out, int64_t stride, int add) {
+  Rows r = rows_of(w->s, m->rows, piece, vectors);
+  if (vectors < MANY)
+    multiply(m, r.first, r.apart, r.count, x, vectors, out, stride, add, w->room);
+  else
+    multiply_many(m, r.first, r.count, w->s->turned, vectors, out, stride, add, w->room);
 }
 
 static int64_t pieces_of_qkv(Worker *w) {
-  return pieces(w->s, matrix(w, Q)) + pieces(w->s, matrix(w, K)) + pieces(w->s, matrix(w, V));
+  int64_t sum = 0;
+  for (int i = Q; i <= V; i++) sum += pieces(w->s, matrix(w, i), w->s->tokens);
+  return sum;
 }
 
 static void project(Worker *w, int64_t piece) {
   Step *s = w->s;
   float *out = s->r.qkv;
-  int64_t each = pieces_of_qkv(w) / s->threads, thread = piece / each, j = piece % each;
-  for (int i = Q; i <= V; j -= deep(s, matrix(w, i)), out += matrix(w, i)->rows, i++)
-    if (j < deep(s, matrix(w, i))) {
-      product(w, matrix(w, i), thread, j, s->h, s->tokens, out, s->q_size + 2 * s->kv_size, 0);
+  for (int i = Q; i <= V; i++) {
+    int64_t count = pieces(s, matrix(w, i), s->tokens);
+    if (piece < count) {
+      product(w, matrix(w, i), piece, s->h, s->tokens, out, s->q_size + 2 * s->kv_size, 0);
       return;
     }
-}
-
-static void add_to_x(Worker *w, const Matrix *m, int64_t piece, const float *from) {
-  int64_t each = deep(w->s, m);
-  product(w, m, piece / each, piece % each, from, w->s->tokens, w->s->x, w->s->m->hidden, 1);
+    piece -= count, out += matrix(w, i)->rows;
+  }
 }
 
 static void project_out(Worker *w, int64_t piece) {
-  add_to_x(w, matrix(w, O), piece, w->s->r.mix);
+  product(w, matrix(w, O), piece, w->s->r.mix, w->s->tokens, w->s->x, w->s->m->hidden, 1);
 }
 
-static void down(Worker *w, int64_t piece) { add_to_x(w, matrix(w, DOWN), piece, w->s->act); }
+static void down(Worker *w, int64_t piece) {
+  product(w, matrix(w, DOWN), piece, w->s->act, w->s->tokens, w->s->x, w->s->m->hidden, 1);
+}
 
 static void gate(float *act, const float *up, int64_t n) {
   int64_t i = 0;
@@ -130,25 +159,22 @@ static void gate(float *act, const float *up, int64_t n) {
 
 static void gate_up(Worker *w, int64_t piece) {
   Step *s = w->s;
-  int64_t n = s->m->inner, each = deep(s, matrix(w, GATE)), apart = strip(s, n);
-  int64_t thread = piece / each, j = piece % each;
+  int64_t n = s->m->inner;
   float *up = s->act + s->tokens * n;
-  product(w, matrix(w, GATE), thread, j, s->h, s->tokens, s->act, n, 0);
-  product(w, matrix(w, UP), thread, j, s->h, s->tokens, up, n, 0);
+  product(w, matrix(w, GATE), piece, s->h, s->tokens, s->act, n, 0);
+  product(w, matrix(w, UP), piece, s->h, s->tokens, up, n, 0);
+  Rows r = rows_of(s, n, piece, s->tokens);
   for (int64_t t = 0; t < s->tokens; t++)
-    for (int64_t r = 0; r < ROWS; r++) {
-      int64_t start = (thread * ROWS + r) * apart, first = start + j * PIECE;
-      int64_t end = first + PIECE < start + apart ? first + PIECE : start + apart;
-      if (end > n) end = n;
-      if (first < end) gate(s->act + t * n + first, up + t * n + first, end - first);
+    for (int64_t i = 0; i < r.strips; i++) {
+      int64_t first = r.first + i * r.apart, count = n - first < r.count ? n - first : r.count;
+      if (count > 0) gate(s->act + t * n + first, up + t * n + first, count);
     }
 }
 
 static void head(Worker *w, int64_t piece) {
   Step *s = w->s;
   const Matrix *m = s->m->matrices + s->m->layers * PER_LAYER;
-  int64_t each = deep(s, m), vectors = s->r.batch * s->r.logits_of;
-  product(w, m, piece / each, piece % each, s->h, vectors, s->r.logits, s->m->vocab, 0);
+  product(w, m, piece, s->h, s->r.batch * s->r.logits_of, s->r.logits, s->m->vocab, 0);
 }
 
 /* -- norms, a token at a time ------------------------------------------------------------ */

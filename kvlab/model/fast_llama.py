@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from kvlab.arithmetic.units import format_bytes
 from kvlab.errors import InvalidArgument, Unsupported
-from kvlab.model.fast_choice import choose_path
+from kvlab.model.fast_choice import choose_path, choose_prefill
 from kvlab.model.fast_compile import library
 from kvlab.model.fast_native import NativeLlama, View
-from kvlab.model.fast_prefill import MANY, prefill_many
+from kvlab.model.fast_prefill import MANY, WAYS, prefill_many
 from kvlab.model.fast_torch import GraphStep
 from kvlab.model.fast_views import advance, takes, view_of
 from kvlab.model.fast_weights import NARROW, check_llama, native_of, why_not
@@ -53,6 +53,7 @@ class FastLlama:
         self.llama, self.config = llama, llama.config
         self.native: NativeLlama | None = None
         self.graph: GraphStep | None = None
+        self.prefill_way: str | None = None
         self.path = path if path != "measured" else self._measured()
         if self.path in NARROW:
             self.native = native_of(llama, self.path)
@@ -63,6 +64,17 @@ class FastLlama:
         on_cpu = self.device.type == "cpu"
         paths = ("plain", *NARROW) if on_cpu else ("plain", "graph")
         return choose_path(self.llama, paths, lambda path: FastLlama(self.llama, path=path))
+
+    def _by(self, way: str) -> "FastLlama":
+        """Return the same path with another way through a long prompt."""
+        other = FastLlama(self.llama, path=self.path)
+        other.prefill_way = way
+        return other
+
+    def _prefill_way(self) -> str:
+        if self.prefill_way is None:
+            self.prefill_way = choose_prefill(self.llama, self.path, WAYS, self._by)
+        return self.prefill_way
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "native": None, "graph": None}  # they hold addresses
@@ -96,7 +108,8 @@ class FastLlama:
         forms = " and ".join(sorted(f.name.lower().replace("_", " ") for f in self.native.forms))
         return (
             f"path '{self.path}': {size} of weights a step, kept in {forms}, computed in {dtype}"
-            f" by {torch.get_num_threads()} thread(s); prefill by the library in {dtype}"
+            f" by {torch.get_num_threads()} thread(s); prefill by"
+            f" {'the library' if self._prefill_way() == 'library' else 'the same C'} in {dtype}"
         )
 
     @torch.no_grad()
@@ -140,7 +153,7 @@ class FastLlama:
     def _run(self, ids: Tensor, found: View, last_token_only: bool) -> Tensor | None:
         """Write the tokens in place; None where the lesson's way has to be taken."""
         logits_of = 1 if last_token_only else ids.shape[1]
-        if self.native is not None and ids.numel() > MANY:
+        if self.native is not None and ids.numel() > MANY and self._prefill_way() == "library":
             return prefill_many(self.llama, self.native, ids, found, logits_of=logits_of)
         if self.native is not None:
             return self.native.run(ids, found, logits_of=logits_of)

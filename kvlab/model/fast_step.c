@@ -11,7 +11,8 @@
 #endif
 
 static int64_t room_of(const Step *s) { /* numbers that a thread needs for itself */
-  int64_t product = ROWS * s->m->widest, group = s->m->heads / s->m->kv_heads;
+  int64_t rows = s->tokens < MANY ? ROWS : MANY_ROWS, product = rows * s->m->widest;
+  int64_t group = s->m->heads / s->m->kv_heads;
   int64_t attention = room_to_attend(group, s->m->head_dim);
   return product > attention ? product : attention;
 }
@@ -27,10 +28,11 @@ static int64_t prepare(Step *s) {
   s->threads = s->r.threads < MOST_THREADS ? (int)s->r.threads : MOST_THREADS;
   int64_t sizes[] = {s->tokens * m->hidden, s->tokens * m->hidden, 2 * s->tokens * m->inner,
                      s->tokens * m->heads * s->splits * (m->head_dim + 2),
+                     s->tokens < MANY ? 0 : panels_of(s->tokens) * WIDTH * m->widest,
                      s->tokens * (s->q_size + 2 * s->kv_size), s->tokens * s->q_size};
-  float **places[] = {&s->x, &s->h, &s->act, &s->parts, &s->r.qkv, &s->r.mix};
+  float **places[] = {&s->x, &s->h, &s->act, &s->parts, &s->turned, &s->r.qkv, &s->r.mix};
   int64_t used = s->threads * room_of(s), asked = s->r.layer >= 0;
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 7; i++) {
     int given = i == 3 ? 0 : asked; /* attention alone: qkv and mix are the caller's */
     if (!given) *places[i] = s->r.space + used, used += sizes[i];
   }
@@ -45,18 +47,24 @@ static void walk(Worker *w) {
     attention(w);
     return;
   }
-  share(w, s->tokens, embed);
+  int64_t n = s->tokens, last = s->r.batch * s->r.logits_of;
+  share(w, n, embed);
   for (w->layer = 0; w->layer < m->layers; w->layer++) {
+    turn(w, s->h, n, m->hidden);
     share(w, pieces_of_qkv(w), project);
     attention(w);
-    share(w, pieces(s, matrix(w, O)), project_out);
-    share(w, s->tokens, norm_mlp);
-    share(w, pieces(s, matrix(w, GATE)), gate_up);
-    share(w, pieces(s, matrix(w, DOWN)), down);
-    if (w->layer + 1 < m->layers) share(w, s->tokens, norm_next);
+    turn(w, s->r.mix, n, s->q_size);
+    share(w, pieces(s, matrix(w, O), n), project_out);
+    share(w, n, norm_mlp);
+    turn(w, s->h, n, m->hidden);
+    share(w, pieces(s, matrix(w, GATE), n), gate_up);
+    turn(w, s->act, n, m->inner);
+    share(w, pieces(s, matrix(w, DOWN), n), down);
+    if (w->layer + 1 < m->layers) share(w, n, norm_next);
   }
-  share(w, s->r.batch * s->r.logits_of, norm_last);
-  share(w, pieces(s, m->matrices + m->layers * PER_LAYER), head);
+  share(w, last, norm_last);
+  turn(w, s->h, last, m->hidden);
+  share(w, pieces(s, m->matrices + m->layers * PER_LAYER, last), head);
 }
 
 static void work_as(Step *s, int thread) {

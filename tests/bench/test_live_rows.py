@@ -50,6 +50,15 @@ def test_weights_and_cache_are_counted_to_the_byte(setting) -> None:
     assert ours.cache_bytes_per_token() == 4 * heads
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_with_a_cache_and_without_the_same_tokens_are_written(setting, fast: bool) -> None:
+    loaded = setting.loaded()
+    ours, ids = OurDecoder(loaded, max_seq_len=90, fast=fast), loaded.encode("the key of " * 9)
+    with_it, without = ours.write(ids, 6), ours.write_uncached(ids, 6)
+    assert with_it.token_ids == without.token_ids and len(without.token_ids) == 6
+    assert without.seconds > 0
+
+
 def test_a_batch_of_mixed_lengths_is_served(setting) -> None:
     assert serve_seconds(setting.loaded(), [[3, 4, 5], [6], [7, 8]], 3) > 0
 

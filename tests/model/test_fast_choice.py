@@ -1,6 +1,7 @@
 """The fastest path is measured once, remembered, and measured again when the memory is lost."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from time import sleep
 
@@ -8,8 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from kvlab.cache import make_cache
 from kvlab.model import fast_choice, fast_compile
 from kvlab.model.fast_choice import choices_file, choose, remembered, time_in_turn
+from kvlab.model.fast_llama import FastLlama
+from kvlab.model.fast_prefill import WAYS
+from kvlab.model.llama import Llama
 
 
 @pytest.fixture(autouse=True)
@@ -96,3 +101,21 @@ def test_a_model_worth_measuring_is_measured_once(make_llama, monkeypatch) -> No
     assert set(choice["ms"]) == {"plain", "packed", "float32"} and choice["path"] == first
     monkeypatch.setattr(fast_choice, "choose", lambda *_: pytest.fail("measured again"))
     assert FastLlama(llama).path == first
+
+
+@pytest.mark.skipif(fast_compile.find_compiler() is None, reason="needs a C compiler")
+def test_the_way_through_a_long_prompt_is_measured_once(
+    make_llama: Callable[..., Llama], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llama = make_llama(vocab_size=fast_choice.SMALL // 32, max_position_embeddings=256)
+    fast, ids = FastLlama(llama, path="float32"), torch.arange(150)[None]
+    cache = make_cache("preallocated", num_layers=2, capacity=150)
+    found = fast(ids, cache=cache, last_token_only=True)
+    assert torch.allclose(found, llama(ids, last_token_only=True), atol=1e-4)
+    kept = json.loads(choices_file().read_text(encoding="utf-8"))
+    (key,) = (key for key in kept if key.endswith(" float32 prefill"))
+    assert kept[key]["path"] == fast.prefill_way and set(kept[key]["ms"]) == set(WAYS)
+    words = {"library": "by the library in float32", "native": "by the same C in float32"}
+    assert fast.describe().endswith(words[fast.prefill_way])
+    monkeypatch.setattr(fast_choice, "choose", lambda *_: pytest.fail("measured again"))
+    assert FastLlama(llama, path="float32").describe() == fast.describe()

@@ -18,6 +18,7 @@ from kvlab.model import fast_compile, fast_compiler
 from kvlab.model.decode import generate
 from kvlab.model.fast_decode import FastDecoder, FastLlama
 from kvlab.model.fast_pack import Form, pack
+from kvlab.model.fast_prefill import WAYS
 from kvlab.model.fast_torch import step_in_place
 from kvlab.model.llama import Llama
 from kvlab.model.phases import prefill
@@ -69,23 +70,25 @@ def test_a_prompt_and_steps_give_the_lessons_logits(
 
 
 @COMPILED
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("chunk_size", [None, 100, 7])
 @pytest.mark.parametrize("window", [None, 150])
 def test_long_prompts_in_any_chunks_and_steps_behind_them(
-    make_llama: MakeLlama, chunk_size: int | None, window: int | None
+    make_llama: MakeLlama, chunk_size: int | None, window: int | None, way: str
 ) -> None:
     kind = {"model_type": "mistral", "sliding_window": window} if window else {}
     llama = make_llama("linear", **LONG, **kind, **MODELS["wide heads"])
     ids = tokens_of(llama, 1, 303)
     expected = lesson(llama, ids)
     decoder = FastDecoder(llama, max_seq_len=303)
+    decoder.prefill_way = way
     assert close(decoder.prefill(ids[:, :300], chunk_size=chunk_size), expected[:, 299:300])
     for t in range(300, 303):
         assert close(decoder.step(ids[:, t : t + 1]), expected[:, t : t + 1])
 
 
 @COMPILED
-@pytest.mark.parametrize("count", [5, 90])
+@pytest.mark.parametrize("count", [5, 7, 8, 9, 17, 33, 50, 90])
 def test_all_logits_of_a_pass_can_be_had(make_llama: MakeLlama, count: int) -> None:
     llama = make_llama()
     ids = tokens_of(llama, 1, 9 + count)
