@@ -7,7 +7,7 @@
 #include "fast_panels.h"
 
 #define KEYS 64     /* whose scores are held at once */
-#define QUERIES 16  /* new tokens of one KV head that a thread takes at once */
+#define QUERIES 64 /* new tokens of one KV head that a thread takes at once: keys are turned once */
 #define SPAN 128    /* columns that a thread takes at once while new tokens are few */
 #define FEW 16       /* queries for which it does not pay to turn the keys over */
 #define NONE -1e30f /* smaller than any score */
