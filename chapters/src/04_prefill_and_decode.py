@@ -540,7 +540,7 @@ header = ["path", "has to read", "measured", "least", "of the limit", "tokens/s"
 table(header, rows, numeric=[1, 2, 3, 4, 5], caption=f"Batch 1, behind {P} tokens")
 
 # %% [markdown] tags=["deep-dive"]
-# Two different gains. The compiled step climbs **towards the roof**: same bytes, less time lost between them. Packed weights move **to the right**: fewer bytes for the same arithmetic, so the roof itself is higher there, and widening the numbers costs some of what is won. Both leave prefill alone: there the library's matrix product is right. (One row in the table? Then no C compiler was found, and you keep the lesson's model. More than 100 %? Then the model fits into the processor's own cache, as `tiny` does.) In a terminal, `kvlab generate --fast` takes this path and `kvlab bench` measures it beside other software.
+# Two different gains. The compiled step climbs **towards the roof**: same bytes, less time lost between them. Packed weights move **to the right**: fewer bytes for the same arithmetic, so the roof itself is higher there, and widening the numbers costs some of what is won. A long prompt is another matter: each number that is read is used for every token of it, so arithmetic is the limit. There `FastDecoder` measures once which matrix product is sooner on your machine, the library's or its own; `describe()` says which. (One row in the table? Then no C compiler was found, and you keep the lesson's model. More than 100 %? Then the model fits into the processor's own cache, as `tiny` does.) In a terminal, `kvlab generate --fast` takes this path and `kvlab bench` measures it beside other software.
 
 # %% [markdown]
 # ## Your turn

@@ -58,6 +58,7 @@ AIMS: dict[str, Aim] = {
     "allocator: block manager": Aim(ratio=2),
     "allocator: scheduler": Aim(ratio=2),
     "cache-bits: ": Aim(ratio=1),
+    "simulator: 20,000,000": Aim(at_most=60),
     "fresh: ": Aim(at_most=120),
     "decode: growth": Aim(at_most=1.1),
     "prefill: growth": Aim(at_most=2.0),

@@ -99,18 +99,24 @@ def _runs_of(document: Mapping[str, Any], path: Path) -> list[KeptRun]:
 def merged(runs: Sequence[KeptRun], new: KeptRun) -> list[KeptRun]:
     """Return the runs with the rows of `new` taken out of the older ones, and `new` at the end.
 
+    How a row's cost grows is kept apart from the row itself.
+
     >>> old = KeptRun({}, "a", (Line("start: x", unit="ms"), Line("open: y", unit="s")))
     >>> both = merged([old], KeptRun({}, "b", (Line("start: x", unit="ms", ours=1.0),)))
     >>> [[line.work for line in run.lines] for run in both]
     [['open: y'], ['start: x']]
     """
-    measured = {line.row for line in new.lines}
+    measured = {_kind(line) for line in new.lines}
     older = []
     for run in runs:
-        left = tuple(line for line in run.lines if line.row not in measured)
+        left = tuple(line for line in run.lines if _kind(line) not in measured)
         if left or not run.lines:  # one without lines is not ours to throw away
             older.append(KeptRun(run.machine, run.command, left))
     return [*older, new] if new.lines else older
+
+
+def _kind(line: Line) -> tuple[str, bool]:
+    return line.row, line.work.startswith(f"{line.row}: growth ")
 
 
 def save_run(path: Path, run: KeptRun) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from kvlab.bench.lines import Line
 from kvlab.bench.setting import Setting
 
-REQUESTS, FEW = 100_000, 5_000
+REQUESTS, FEW, TOKENS = 100_000, 5_000, 20_000_000
 
 SCRIPT = """
 import json, resource, sys, time
@@ -32,15 +32,16 @@ seconds = time.perf_counter() - started
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 peak *= 1 if sys.platform == "darwin" else 1024
 done = loop.metrics.requests_finished
-print(json.dumps([seconds, peak, done, loop.scheduler.counts.steps]))
+counts = loop.scheduler.counts
+print(json.dumps([seconds, peak, done, counts.steps, counts.generation_tokens]))
 """
 
 
 def rows(setting: Setting) -> Iterator[Line]:
-    """Yield one line: 100,000 requests; the peer is the same simulator taking every step alone."""
+    """Yield 100,000 requests, beside the same simulator taking every step alone; then per token."""
     setting.say(f"simulator: {REQUESTS:,} requests, then {FEW:,} step by step")
-    seconds, peak, done, steps = simulated(REQUESTS, skips=True)
-    plain, _, few, _ = simulated(FEW, skips=False)
+    seconds, peak, done, steps, tokens = simulated(REQUESTS, skips=True)
+    plain, _, few, *_ = simulated(FEW, skips=False)
     note = f"{steps:,} steps, {done:,} finished, {peak / 2**20:.0f} MiB at most"
     note += f"; the peer is ours too, each step by itself, over {FEW:,} requests; one round"
     yield Line(
@@ -51,12 +52,18 @@ def rows(setting: Setting) -> Iterator[Line]:
         peer_name="the same simulator without skipping",
         note=note,
     )
+    yield Line(
+        f"simulator: {TOKENS:,} generated tokens, on one core",
+        "s",
+        ours=seconds * TOKENS / tokens,
+        note=f"the same run: {tokens:,} tokens in {seconds:.1f} s, {peak / 2**20:.0f} MiB at most",
+    )
 
 
-def simulated(count: int, *, skips: bool) -> tuple[float, int, int, int]:
-    """Return (seconds, most resident bytes, requests finished, steps) of a run of its own."""
+def simulated(count: int, *, skips: bool) -> tuple[float, int, int, int, int]:
+    """Return (seconds, most resident bytes, requests finished, steps, tokens) of its own run."""
     how = "skips" if skips else "plain"
     command = [sys.executable, "-c", SCRIPT, str(count), how]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    seconds, peak, finished, steps = json.loads(done.stdout)
-    return seconds, peak, finished, steps
+    seconds, peak, finished, steps, tokens = json.loads(done.stdout)
+    return seconds, peak, finished, steps, tokens

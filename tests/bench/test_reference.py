@@ -38,6 +38,15 @@ def test_a_later_run_replaces_its_rows_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_how_a_cost_grows_and_what_it_is_are_kept_side_by_side(tmp_path: Path) -> None:
+    file, plain = tmp_path / "runs.json", Line("decode: batch 1", "ms", ours=1.0)
+    grows = Line("decode: growth of a decode step with context", "exponent", ours=0.5)
+    for line in (plain, grows, plain):
+        save_run(file, run(line))
+    works = [line.work for kept in load_runs(file) for line in kept.lines]
+    assert works == [grows.work, plain.work]
+
+
 @pytest.mark.parametrize(
     "text",
     [
